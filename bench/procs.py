@@ -1,0 +1,74 @@
+"""What the kernel says about processes and cgroups, seen from outside."""
+
+import os
+import re
+
+
+def pids():
+    return {int(name) for name in os.listdir("/proc") if name.isdigit()}
+
+
+def read(path):
+    try:
+        with open(path, errors="replace") as f:
+            return f.read()
+    except OSError:
+        return ""  # it ended meanwhile
+
+
+def private_bytes(pid):
+    """Memory that ends with this process: what it shares with a zygote or a library is not in it."""
+    text = read(f"/proc/{pid}/smaps_rollup")
+    return 1024 * sum(int(kb) for kb in re.findall(r"^Private_(?:Clean|Dirty):\s+(\d+)", text, re.M))
+
+
+def available_bytes():
+    return 1024 * int(re.search(r"MemAvailable:\s+(\d+)", read("/proc/meminfo")).group(1))
+
+
+def pid_namespace(pid):
+    try:
+        return os.readlink(f"/proc/{pid}/ns/pid")
+    except OSError:
+        return None
+
+
+def descendants():
+    """Every process below this one that has not ended."""
+    children = {}
+    for pid in pids():
+        status = re.search(r"^State:\s+(\w).*^PPid:\s+(\d+)", read(f"/proc/{pid}/status"), re.M | re.S)
+        if status and status.group(1) != "Z":
+            children.setdefault(int(status.group(2)), []).append(pid)
+    found, todo = set(), [os.getpid()]
+    while todo:
+        for pid in children.get(todo.pop(), []):
+            found.add(pid)
+            todo.append(pid)
+    return found
+
+
+def in_boxes():
+    """The processes below this one that are in a pid namespace of their own."""
+    ours = pid_namespace("self")
+    return {pid for pid in descendants() if pid_namespace(pid) not in (None, ours)}
+
+
+def descriptors(pid):
+    try:
+        return len(os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return None
+
+
+def mounts(pid):
+    return len(read(f"/proc/{pid}/mountinfo").splitlines())
+
+
+def cgroups():
+    """Every cgroup of retort's, in whichever hierarchy."""
+    return {
+        path
+        for path, _, _ in os.walk("/sys/fs/cgroup")
+        if any(part.startswith("retort") for part in path.split("/"))
+    }

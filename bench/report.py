@@ -1,0 +1,198 @@
+"""Statistics, the targets, and the table that a person reads."""
+
+import math
+import os
+import platform
+import re
+import subprocess
+
+from procs import read
+
+# Below this number of samples a 99th percentile is only the maximum.
+ENOUGH_FOR_P99 = 100
+
+
+def summary(ns):
+    """Of times in nanoseconds, in milliseconds."""
+    ordered = sorted(ns)
+    n = len(ordered)
+    middle = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+    return {
+        "n": n,
+        "median_ms": middle / 1e6,
+        "p99_ms": ordered[math.ceil(0.99 * n) - 1] / 1e6,
+        "min_ms": ordered[0] / 1e6,
+        "max_ms": ordered[-1] / 1e6,
+    }
+
+
+def machine():
+    """What the figures came from, with nothing that names the host."""
+    cpu = re.search(r"^model name\s*:\s*(.+)$", read("/proc/cpuinfo"), re.M)
+    unified = os.path.exists("/sys/fs/cgroup/cgroup.controllers")
+    memory = int(re.search(r"MemTotal:\s+(\d+)", read("/proc/meminfo")).group(1))
+    python = subprocess.run(
+        ["/usr/bin/python3", "-c", "import platform; print(platform.python_version())"],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return {
+        "cpu": cpu.group(1).strip() if cpu else platform.machine(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_gb": round(memory * 1024 / 1e9, 1),
+        "kernel": platform.release(),
+        "debian": read("/etc/debian_version").strip(),
+        "python": python.stdout.strip(),
+        "cgroups": "version 2" if unified else "version 1",
+    }
+
+
+def median(results, name):
+    return (results.get(name) or {}).get("median_ms")
+
+
+def ratio(a, b):
+    return a / b if a is not None and b else None
+
+
+def target(name, value, relation, bound, unit):
+    met = value is not None and (value <= bound if relation == "≤" else value >= bound)
+    return {
+        "name": name,
+        "value": value,
+        "relation": relation,
+        "bound": bound,
+        "unit": unit,
+        "met": met,
+    }
+
+
+def targets(results):
+    """What retort promises, each line with what was measured."""
+    fork, cold, ready, cell, bubblewrap, ipykernel, ipykernel_cell = (
+        median(results, name)
+        for name in ("fork", "retort_cold", "retort_ready", "retort_cell")
+        + ("bubblewrap", "ipykernel", "ipykernel_cell")
+    )
+    memory, churn, many = (results.get(name) or {} for name in ("memory", "churn", "many"))
+    mine, theirs = memory.get("retort_used_bytes"), memory.get("ipykernel_bytes")
+    left = len(churn["faults"]) if churn else None
+    return [
+        target("new session, no ready box / plain fork", ratio(cold, fork), "≤", 1.6, "×"),
+        target("new session, ready box / plain fork", ratio(ready, fork), "≤", 0.5, "×"),
+        target("bubblewrap / new session, ready box", ratio(bubblewrap, ready), "≥", 500, "×"),
+        target("ipykernel / new session, ready box", ratio(ipykernel, ready), "≥", 500, "×"),
+        target("a cell: ipykernel / retort", ratio(ipykernel_cell, cell), "≥", 15, "×"),
+        target("private memory of an idle session", mine and mine / 1e6, "≤", 4, "MB"),
+        target("private memory: ipykernel / retort", ratio(theirs, mine), "≥", 25, "×"),
+        target("fresh boxes used once and destroyed", churn.get("per_second"), "≥", 250, "/s"),
+        target("  wrong answers, and things left over", left, "≤", 0, ""),
+        target("sessions alive at once, all correct", many.get("correct"), "≥", 500, ""),
+    ]
+
+
+# ---- the table ----
+
+# A title, what the ratios are to, and the lines.
+TIMES = [
+    (
+        "New session to first result",
+        "fork",
+        [
+            ("fork_bare", "plain fork, bare eval"),
+            ("fork", "plain fork, IPython cell (the limit)"),
+            ("retort_ready", "retort, ready box"),
+            ("retort_cold", "retort, no ready box"),
+            ("fork_idle", "plain fork, after 50 ms of idleness"),
+            ("retort_ready_idle", "retort, ready box, after 50 ms"),
+            ("retort_cold_idle", "retort, no ready box, after 50 ms"),
+            ("bubblewrap", "bubblewrap, python3"),
+            ("ipykernel", "ipykernel, jupyter_client"),
+            ("gvisor", "gVisor, runsc do, python3"),
+        ],
+    ),
+    (
+        "A cell 1+1 in a live session",
+        "retort_cell",
+        [
+            ("retort_cell", "retort"),
+            ("ipykernel_cell", "ipykernel, jupyter_client"),
+        ],
+    ),
+]
+
+
+def time_line(figure, label, base):
+    if figure.get("reason"):
+        return f"  {label:<38} {'–':>11}   {figure['reason']}"
+    p99 = f"{figure['p99_ms']:,.2f}{' ' if figure['n'] >= ENOUGH_FOR_P99 else '*'}"
+    times = ratio(figure["median_ms"], base)
+    times = "–" if times is None else f"{times:,.2f}"
+    return f"  {label:<38} {figure['median_ms']:>11,.3f} {p99:>11} {figure['n']:>6} {times:>10}"
+
+
+def times_table(results):
+    lines = []
+    for title, base, rows in TIMES:
+        to = "× " + base.split("_")[0]
+        lines += ["", f"{title:<40} {'median, ms':>11} {'p99, ms':>10}  {'n':>6} {to:>10}"]
+        for name, label in rows:
+            if name in results:
+                lines.append(time_line(results[name], label, median(results, base)))
+    return lines + ["  * the maximum: too few samples for a percentile"]
+
+
+def megabytes(n):
+    return "–" if n is None else f"{n / 1e6:,.2f} MB"
+
+
+def memory_table(results):
+    m, many = results.get("memory") or {}, results.get("many") or {}
+    rows = [
+        ("retort, new", m.get("retort_new_bytes")),
+        ("retort, after one cell", m.get("retort_used_bytes")),
+        ("ipykernel, after the imports", m.get("ipykernel_bytes")),
+        ("retort, share of all that many need", many.get("bytes_each")),
+    ]
+    lines = ["", "Private memory of an idle session"]
+    return lines + [f"  {label:<38} {megabytes(n):>11}" for label, n in rows]
+
+
+def load_table(results):
+    churn, many = results.get("churn"), results.get("many")
+    lines = ["", "Under load"]
+    if churn:
+        lines.append(
+            f"  {churn['made']:,} fresh boxes in {churn['elapsed_s']:.1f} s, {churn['inflight']} at a"
+            f" time: {churn['per_second']:,.0f} a second, {churn['wrong']} wrong"
+        )
+        lines += [f"    LEFT OVER: {fault}" for fault in churn["faults"]]
+    if many:
+        lines.append(
+            f"  {many['sessions']} sessions alive at once: {many['correct']} correct;"
+            f" made in {many['open_s']:.1f} s, asked in {many['ask_s']:.1f} s,"
+            f" ended in {many['close_s']:.1f} s; {megabytes(many['bytes_total'])} in all"
+        )
+    return lines
+
+
+def targets_table(list_):
+    lines = ["", f"{'Targets':<48} {'measured':>12} {'target':>10}"]
+    for t in list_:
+        value = "–" if t["value"] is None else f"{t['value']:,.2f} {t['unit']}"
+        bound = f"{t['relation']} {t['bound']:,} {t['unit']}"
+        verdict = "met" if t["met"] else "not measured" if t["value"] is None else "NOT MET"
+        lines.append(f"  {t['name']:<46} {value:>12} {bound:>10}   {verdict}")
+    return lines
+
+
+def table(report):
+    m, results = report["machine"], report["results"]
+    head = (
+        f"{m['cpu']}, {m['cores']} cores, {m['memory_gb']} GB; Linux {m['kernel']},"
+        f" Debian {m['debian']}, Python {m['python']}, cgroups {m['cgroups']}"
+    )
+    lines = [head, f"{report['modules']} imported in all; one run, contestants taking turns"]
+    lines += times_table(results) + memory_table(results) + load_table(results)
+    return "\n".join(lines + targets_table(report["targets"]))

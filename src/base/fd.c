@@ -1,0 +1,87 @@
+/* fd: see fd.h. */
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+void fd_close(int *fd)
+{
+    if (*fd < 0)
+        return;
+    int saved = errno;
+    close(*fd);
+    errno = saved;
+    *fd = -1;
+}
+
+int fd_steal(int *fd)
+{
+    int stolen = *fd;
+    *fd = -1;
+    return stolen;
+}
+
+int fd_write_all(int fd, const void *data, size_t len)
+{
+    const char *p = data;
+
+    while (len > 0) {
+        ssize_t n = write(fd, p, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        p += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+ssize_t fd_read_full(int fd, void *data, size_t len)
+{
+    size_t got = 0;
+
+    while (got < len) {
+        ssize_t n = read(fd, (char *)data + got, len - got);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        if (n == 0)
+            break;
+        got += (size_t)n;
+    }
+    return (ssize_t)got;
+}
+
+int fd_put_text(int dirfd, const char *path, const char *text, struct err *e)
+{
+    cleanup_fd int fd = openat(dirfd, path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_set(e, errno, "cannot open %s", path);
+    if (fd_write_all(fd, text, strlen(text)) < 0)
+        return err_set(e, errno, "cannot write \"%s\" to %s", text, path);
+    return 0;
+}
+
+int fd_get_text(int dirfd, const char *path, char *ret, size_t size, struct err *e)
+{
+    cleanup_fd int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_set(e, errno, "cannot open %s", path);
+    ssize_t n = fd_read_full(fd, ret, size);
+    if (n < 0)
+        return err_set(e, errno, "cannot read %s", path);
+    if ((size_t)n == size)
+        return err_set(e, EFBIG, "cannot read %s", path);
+    ret[n] = '\0';
+    return 0;
+}
+
+int fd_set_nonblock(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+    return flags < 0 ? -1 : fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+}

@@ -1,0 +1,318 @@
+/* box: see box.h. init's steps run in a fork of the keeper, in fresh namespaces; the kernel process's
+ * steps run in a fork of the zygote. No byte of a user's has been seen before the last of them.
+ *
+ * What an attacker controls: nothing until the end. What he could reach if a step were left out is
+ * said at the step.
+ */
+#include "box/box.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "box/identity.h"
+#include "box/landlock.h"
+#include "box/root.h"
+#include "box/steps.h"
+
+void box_plan_put(struct buf *b, const struct box_plan *p)
+{
+    fields_put_u32(b, p->environment);
+    fields_put_u32(b, p->slot);
+    fields_put_u64(b, p->disk);
+    fields_put_u64(b, p->files);
+    fields_put_u64(b, p->memory);
+    fields_put_u64(b, p->pids);
+    fields_put_u32(b, p->cpus_milli);
+    fields_put_u8(b, p->has_cgroup);
+    fields_put_u8(b, p->own_ids);
+}
+
+void box_plan_get(struct fields *f, struct box_plan *ret)
+{
+    ret->environment = fields_get_u32(f);
+    ret->slot = fields_get_u32(f);
+    ret->disk = fields_get_u64(f);
+    ret->files = fields_get_u64(f);
+    ret->memory = fields_get_u64(f);
+    ret->pids = fields_get_u64(f);
+    ret->cpus_milli = fields_get_u32(f);
+    ret->has_cgroup = fields_get_u8(f);
+    ret->own_ids = fields_get_u8(f);
+}
+
+/* ---- init ---- */
+
+/* Not the user's id: user code can neither signal nor trace what opens its files. An ordinary user
+ * who runs retort has only one id to give; there init is protected by being undumpable and pid 1.
+ * Where there are no cgroups init must be able to kill what is over the limit: the same. */
+static int init_identity(void *ctx, struct err *e)
+{
+    const struct box_plan *p = ((struct box_init *)ctx)->plan;
+    bool apart = p->own_ids && p->has_cgroup;
+    return identity_become(apart ? BOX_INIT_ID : BOX_USER_ID, p->own_ids, e);
+}
+
+/* /proc/self/cgroup would tell where on the host the box is. */
+static int init_cgroup_namespace(void *ctx, struct err *e)
+{
+    (void)ctx;
+    return unshare(CLONE_NEWCGROUP) < 0 ? err_set(e, errno, "unshare") : 0;
+}
+
+static int init_system(void *ctx, struct err *e)
+{
+    struct box_init *b = ctx;
+    return root_mount_system(b->view, b->plan->environment, e);
+}
+
+static int init_devices(void *ctx, struct err *e)
+{
+    struct box_init *b = ctx;
+    return root_mount_devices(b->view, b->plan->slot, e);
+}
+
+/* Only the processes of this pid namespace, and nothing of the machine: no /proc/cmdline, no
+ * /proc/sys, no statistics in which other sessions could be seen at work. */
+static int init_proc(void *ctx, struct err *e)
+{
+    (void)ctx;
+    if (mount("proc", ROOT_BOX "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid") < 0)
+        return err_set(e, errno, "cannot mount /proc");
+    return 0;
+}
+
+static int mount_tmpfs(const char *to, uint64_t size, uint64_t files, struct err *e)
+{
+    char options[160];
+
+    /* 0 means "no limit" to tmpfs. The root directory takes one inode of its own. */
+    snprintf(options, sizeof(options), "mode=0755,uid=%d,gid=%d,size=%llu,nr_inodes=%llu",
+             BOX_USER_ID, BOX_USER_ID, size == LIMIT_NONE ? 0ULL : (unsigned long long)size,
+             files == LIMIT_NONE ? 0ULL : (unsigned long long)files + 1);
+    if (mount("tmpfs", to, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
+        return err_set(e, errno, "cannot mount a tmpfs at %s", to + strlen(ROOT_BOX));
+    return 0;
+}
+
+/* In memory, in the box's own mount namespace: gone with it. */
+static int init_workspace(void *ctx, struct err *e)
+{
+    const struct box_plan *p = ((struct box_init *)ctx)->plan;
+    return mount_tmpfs(ROOT_BOX BOX_WORKSPACE, p->disk, p->files, e);
+}
+
+static int init_scratch(void *ctx, struct err *e)
+{
+    const struct box_plan *p = ((struct box_init *)ctx)->plan;
+    static const char *const places[] = {ROOT_BOX "/tmp", ROOT_BOX BOX_HOME, ROOT_BOX "/dev/shm"};
+
+    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
+        if (mount_tmpfs(places[i], p->disk, p->files, e) < 0)
+            return -1;
+    return 0;
+}
+
+static int init_host_name(void *ctx, struct err *e)
+{
+    (void)ctx;
+    if (sethostname("retort", 6) < 0 || setdomainname("", 0) < 0)
+        return err_set(e, errno, "cannot set the host name");
+    return 0;
+}
+
+/* 127.0.0.1 of its own; there is no other interface, and no way to make one. */
+static int init_loopback(void *ctx, struct err *e)
+{
+    struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+    (void)ctx;
+
+    cleanup_fd int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0)
+        return err_set(e, errno, "cannot bring the loopback up");
+    return 0;
+}
+
+static int init_pivot(void *ctx, struct err *e)
+{
+    (void)ctx;
+    return root_pivot(e);
+}
+
+static int init_bare(void *ctx, struct err *e)
+{
+    (void)ctx;
+    /* The files of the workspace are the user's. The order matters: this needs a capability. */
+    if (identity_files_as(BOX_USER_ID, e) < 0 || identity_drop(e) < 0)
+        return -1;
+    /* Keeps /proc/1 shut and tracers out even where both halves have one uid. */
+    if (prctl(PR_SET_DUMPABLE, 0) < 0)
+        return err_set(e, errno, "cannot become undumpable");
+    return 0;
+}
+
+static int init_filter(void *ctx, struct err *e)
+{
+    return filter_load(((struct box_init *)ctx)->filter, e);
+}
+
+int box_init_enter(struct box_init *b, const char **ret_failed, struct err *e)
+{
+    static const struct step steps[] = {
+        {"init-cgroup-namespace", init_cgroup_namespace},
+        {"init-identity", init_identity},
+        {"init-system", init_system},
+        {"init-devices", init_devices},
+        {"init-proc", init_proc},
+        {"init-workspace", init_workspace},
+        {"init-scratch", init_scratch},
+        {"init-host-name", init_host_name},
+        {"init-loopback", init_loopback},
+        {"init-pivot", init_pivot},
+        {"init-bare", init_bare},
+        {"init-filter", init_filter},
+    };
+    return STEPS_RUN(steps, b, ret_failed, e);
+}
+
+/* ---- the kernel process ---- */
+
+/* The pid namespace is joined already: it takes a fork. The user namespace comes first, because the
+ * others belong to it and ask for capabilities that the zygote does not have outside. The mount
+ * namespace also moves root and cwd. */
+static int kernel_join(void *ctx, struct err *e)
+{
+    struct box_kernel *b = ctx;
+
+    for (int i = 0; i < BOX_NAMESPACES; i++)
+        if (i != BOX_NS_PID && setns(b->namespaces[i], 0) < 0)
+            return err_set(e, errno, "setns %d", i);
+    return unshare(CLONE_NEWCGROUP) < 0 ? err_set(e, errno, "unshare") : 0;
+}
+
+/* A leaked descriptor is the classic way out of a container. First everything of ours to high
+ * numbers, then to the five that are meant, then all others are closed. */
+static int kernel_descriptors(void *ctx, struct err *e)
+{
+    struct box_kernel *b = ctx;
+    enum { HIGH = 100, MEANT = 5 };
+    int null = open("/dev/null", O_RDONLY);
+    int from[MEANT] = {null, b->stdout_fd, b->stderr_fd, b->channel_fd, b->setup_fd};
+
+    for (int i = 0; i < MEANT; i++)
+        if (from[i] < 0 || dup3(from[i], HIGH + i, O_CLOEXEC) < 0)
+            return err_set(e, errno, "cannot arrange descriptor %d", i);
+    for (int i = 0; i < MEANT; i++)
+        if (dup3(HIGH + i, i, i >= BOX_CHANNEL_FD ? O_CLOEXEC : 0) < 0 && errno != EINVAL)
+            return err_set(e, errno, "cannot arrange descriptor %d", i);
+    if (close_range(MEANT, ~0U, 0) < 0)
+        return err_set(e, errno, "cannot close the other descriptors");
+    b->stdout_fd = 1;
+    b->stderr_fd = 2;
+    b->channel_fd = BOX_CHANNEL_FD;
+    b->setup_fd = BOX_SETUP_FD;
+    return 0;
+}
+
+/* An interrupt goes to the whole group, so that it reaches what a cell has started. */
+static int kernel_process_group(void *ctx, struct err *e)
+{
+    (void)ctx;
+    return setsid() < 0 ? err_set(e, errno, "setsid") : 0;
+}
+
+static int kernel_user(void *ctx, struct err *e)
+{
+    return identity_become(BOX_USER_ID, ((struct box_kernel *)ctx)->plan->own_ids, e);
+}
+
+static int kernel_capabilities(void *ctx, struct err *e)
+{
+    (void)ctx;
+    if (identity_drop(e) < 0)
+        return -1;
+    /* The user's own processes may look at each other, as on any machine. */
+    if (prctl(PR_SET_DUMPABLE, 1) < 0)
+        return err_set(e, errno, "cannot become dumpable");
+    return 0;
+}
+
+static int kernel_workspace(void *ctx, struct err *e)
+{
+    (void)ctx;
+    umask(022);
+    return chdir(BOX_WORKSPACE) < 0 ? err_set(e, errno, "chdir to " BOX_WORKSPACE) : 0;
+}
+
+static int kernel_rlimits(void *ctx, struct err *e)
+{
+    const struct box_plan *p = ((struct box_kernel *)ctx)->plan;
+    /* Without cgroups RLIMIT_DATA holds each process to the memory limit (init watches the sum), and
+     * RLIMIT_NPROC, which counts in the box's own user namespace, holds the number of processes. */
+    rlim_t data = p->has_cgroup || p->memory == LIMIT_NONE ? RLIM_INFINITY : p->memory;
+    rlim_t processes = p->has_cgroup || p->pids == LIMIT_NONE ? RLIM_INFINITY : p->pids + 1;
+    const struct {
+        __rlimit_resource_t what;
+        rlim_t value;
+    } list[] = {
+        {RLIMIT_CORE, 0},
+        {RLIMIT_DATA, data},
+        {RLIMIT_NPROC, processes},
+        {RLIMIT_NOFILE, 4096},
+        {RLIMIT_MEMLOCK, 8 << 20},
+        {RLIMIT_MSGQUEUE, 800 << 10},
+        {RLIMIT_SIGPENDING, 1024},
+        {RLIMIT_NICE, 0},
+        {RLIMIT_RTPRIO, 0},
+    };
+
+    for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++) {
+        struct rlimit now;
+        if (getrlimit(list[i].what, &now) < 0)
+            return err_set(e, errno, "resource limit %d", (int)list[i].what);
+        /* Never above what we were given ourselves. */
+        rlim_t value = list[i].value < now.rlim_max ? list[i].value : now.rlim_max;
+        struct rlimit limit = {.rlim_cur = value, .rlim_max = value};
+        if (setrlimit(list[i].what, &limit) < 0)
+            return err_set(e, errno, "resource limit %d", (int)list[i].what);
+    }
+    return 0;
+}
+
+static int kernel_landlock(void *ctx, struct err *e)
+{
+    (void)ctx;
+    return landlock_confine(e);
+}
+
+static int kernel_filter(void *ctx, struct err *e)
+{
+    return filter_load(((struct box_kernel *)ctx)->filter, e);
+}
+
+int box_kernel_enter(struct box_kernel *b, const char **ret_failed, struct err *e)
+{
+    static const struct step steps[] = {
+        {"kernel-join", kernel_join},
+        {"kernel-descriptors", kernel_descriptors},
+        {"kernel-process-group", kernel_process_group},
+        {"kernel-user", kernel_user},
+        {"kernel-capabilities", kernel_capabilities},
+        {"kernel-workspace", kernel_workspace},
+        {"kernel-rlimits", kernel_rlimits},
+        {"kernel-landlock", kernel_landlock},
+        {"kernel-filter", kernel_filter},
+    };
+    return STEPS_RUN(steps, b, ret_failed, e);
+}

@@ -1,0 +1,61 @@
+/* box: what the two halves of a box have to know, and the two lists of steps that make one.
+ *
+ * A box has two processes of ours. init is a fork of the keeper: it makes the root, becomes pid 1 and
+ * runs no Python. The kernel process is a fork of the zygote: it joins init's namespaces, confines
+ * itself, and then runs cells. Neither goes on after a step that failed.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/limits.h"
+#include "box/filter.h"
+#include "wire/fields.h"
+
+/* Identities inside; outside they are uids that no other box has (where the keeper is root). */
+#define BOX_USER_ID 1000
+#define BOX_INIT_ID 999
+
+#define BOX_WORKSPACE "/mnt/data"
+#define BOX_HOME "/home/user"
+
+/* The kernel process's only descriptors besides 0, 1 and 2. The second is closed when it is ready. */
+#define BOX_CHANNEL_FD 3
+#define BOX_SETUP_FD 4
+
+/* How to make one box; plain data that travels from the keeper to both halves. */
+struct box_plan {
+    uint32_t environment; /* index: which skeleton */
+    uint32_t slot;        /* which of the keeper's uids and device sets */
+    uint64_t disk, files, memory, pids;
+    uint32_t cpus_milli;
+    bool has_cgroup; /* false: rlimits and init's watch stand in */
+    bool own_ids;    /* false: the only uid we have is the user's own */
+};
+
+void box_plan_put(struct buf *b, const struct box_plan *p);
+void box_plan_get(struct fields *f, struct box_plan *ret);
+
+/* The namespaces that init is born into and the kernel process joins. Each makes its own cgroup
+ * namespace, when it is in its cgroup. The user namespace is first: the others belong to it. */
+enum { BOX_NS_USER, BOX_NS_PID, BOX_NS_MNT, BOX_NS_NET, BOX_NS_IPC, BOX_NS_UTS, BOX_NAMESPACES };
+
+/* init's half, in the new namespaces: from a copy of the keeper's view to a finished root. */
+struct box_init {
+    const struct box_plan *plan;
+    const struct root_view *view;
+    const struct filter *filter;
+};
+int box_init_enter(struct box_init *b, const char **ret_failed, struct err *e);
+
+/* The kernel process's half, after its fork from the zygote and when init's half stands. The
+ * descriptors become 1, 2, BOX_CHANNEL_FD and BOX_SETUP_FD; everything else is closed. */
+struct box_kernel {
+    const struct box_plan *plan;
+    const struct filter *filter;
+    const int *namespaces; /* BOX_NAMESPACES descriptors; the pid namespace is joined already */
+    int stdout_fd, stderr_fd, channel_fd, setup_fd;
+};
+int box_kernel_enter(struct box_kernel *b, const char **ret_failed, struct err *e);

@@ -1,0 +1,521 @@
+/* cgroup: see cgroup.h. The ground is made and removed by the starter of retort; the rest runs in
+ * the keeper. */
+#include "box/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+
+#define PARENT "retort"
+#define CPU_PERIOD_US 100000
+
+static const char *const v1_controllers[CGROUP_HIERARCHIES] = {"memory", "pids", "cpu", "cpuacct"};
+static const char *const v2_controllers = "+memory +pids +cpu";
+
+/* ---- where the hierarchies are ---- */
+
+struct mounts {
+    char v1[CGROUP_HIERARCHIES][256];
+    char v2[256];
+};
+
+static bool has_word(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+
+    for (const char *p = list; (p = strstr(p, word)); p += n)
+        if ((p == list || strchr(", ", p[-1])) && strchr(", \n", p[n]))
+            return true;
+    return false;
+}
+
+/* One line of mountinfo: "36 35 0:31 / /sys/fs/cgroup/memory rw,… - cgroup cgroup rw,memory". */
+static void note_mount(char *line, struct mounts *m)
+{
+    char *point, *type, *options, *save;
+
+    char *dash = strstr(line, " - ");
+    if (!dash)
+        return;
+    *dash = '\0';
+    strtok_r(line, " ", &save);
+    for (int i = 0; i < 3; i++)
+        strtok_r(NULL, " ", &save);
+    point = strtok_r(NULL, " ", &save);
+    type = strtok_r(dash + 3, " ", &save);
+    if (!type || !strtok_r(NULL, " ", &save))
+        return;
+    options = strtok_r(NULL, " \n", &save);
+    if (!point || !options || strlen(point) >= sizeof(m->v2))
+        return;
+    if (strcmp(type, "cgroup2") == 0)
+        strcpy(m->v2, point);
+    if (strcmp(type, "cgroup") != 0)
+        return;
+    for (unsigned i = 0; i < CGROUP_HIERARCHIES; i++)
+        if (has_word(options, v1_controllers[i]))
+            strcpy(m->v1[i], point);
+}
+
+static int find_mounts(struct mounts *ret, struct err *e)
+{
+    cleanup_free char *line = NULL;
+    size_t size = 0;
+
+    *ret = (struct mounts){0};
+    FILE *f = fopen("/proc/self/mountinfo", "re");
+    if (!f)
+        return err_set(e, errno, "cannot open /proc/self/mountinfo");
+    while (getline(&line, &size, f) >= 0)
+        note_mount(line, ret);
+    fclose(f);
+    return 0;
+}
+
+/* ---- the ground ---- */
+
+static void new_name(char *ret, size_t size)
+{
+    uint64_t random = 0;
+
+    if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+        bug("getrandom gives nothing");
+    snprintf(ret, size, "%d-%08" PRIx64, getpid(), random & 0xffffffff);
+}
+
+/* Remove whatever an earlier keeper, killed on the spot, left behind. A living one holds a lock on
+ * its directory; a directory with processes cannot be removed at all. */
+static void remove_tree(int parent, const char *name)
+{
+    cleanup_fd int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return;
+    DIR *d = fdopendir(dup(dir));
+    for (struct dirent *entry; d && (entry = readdir(d));)
+        if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+            unlinkat(dir, entry->d_name, AT_REMOVEDIR);
+    if (d)
+        closedir(d);
+    unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+static void remove_stale(int parent)
+{
+    DIR *d = fdopendir(dup(parent));
+
+    for (struct dirent *entry; d && (entry = readdir(d));) {
+        if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+            continue;
+        cleanup_fd int dir = openat(parent, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (dir >= 0 && flock(dir, LOCK_EX | LOCK_NB) == 0)
+            remove_tree(parent, entry->d_name);
+    }
+    if (d)
+        closedir(d);
+}
+
+/* Our directory below `where`, in …/retort when we are root at the top of a hierarchy. */
+static int make_ground_dir(struct cgroup_ground *g, const char *where, bool below_parent,
+                           struct err *e)
+{
+    cleanup_fd int top = open(where, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (top < 0)
+        return err_set(e, errno, "cannot open %s", where);
+    cleanup_fd int parent = -1;
+    if (below_parent) {
+        if (mkdirat(top, PARENT, 0755) < 0 && errno != EEXIST)
+            return err_set(e, errno, "cannot make %s/%s", where, PARENT);
+        parent = openat(top, PARENT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (parent < 0)
+            return err_set(e, errno, "cannot open %s/%s", where, PARENT);
+        remove_stale(parent);
+    } else {
+        parent = fd_steal(&top);
+    }
+    if (mkdirat(parent, g->name, 0755) < 0)
+        return err_set(e, errno, "cannot make a cgroup in %s", where);
+    cleanup_fd int dir = openat(parent, g->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return err_set(e, errno, "cannot open the new cgroup in %s", where);
+    flock(dir, LOCK_EX | LOCK_NB); /* says that we live: see remove_stale */
+    g->dirs[g->n_dirs] = fd_steal(&dir);
+    g->parents[g->n_dirs++] = fd_steal(&parent);
+    return 0;
+}
+
+static int give(int dir, const char *path, uid_t owner, struct err *e)
+{
+    if (fchownat(dir, path, owner, owner, AT_SYMLINK_NOFOLLOW | (*path ? 0 : AT_EMPTY_PATH)) < 0)
+        return err_set(e, errno, "cannot give cgroup file \"%s\" to the keeper", path);
+    return 0;
+}
+
+static int make_v1(const struct mounts *m, uid_t owner, struct cgroup_ground *g, struct err *e)
+{
+    if (!m->v1[0][0] || !m->v1[1][0])
+        return err_set(e, 0, "the host has no cgroup hierarchy with memory and pids");
+    if (geteuid() != 0)
+        return err_set(e, 0,
+                       "cgroups of version 1 belong to root; boot with version 2 or run as root");
+    g->shared_parent = true;
+    for (unsigned i = 0; i < CGROUP_HIERARCHIES; i++) {
+        bool seen = !m->v1[i][0];
+        for (unsigned k = 0; k < i; k++)
+            seen = seen || strcmp(m->v1[i], m->v1[k]) == 0; /* cpu and cpuacct are often one */
+        if (seen)
+            continue;
+        if (make_ground_dir(g, m->v1[i], true, e) < 0)
+            return -1;
+        if (give(g->dirs[g->n_dirs - 1], "", owner, e) < 0)
+            return -1;
+    }
+    g->version = 1;
+    return 0;
+}
+
+static int own_cgroup(const char *mount, char *ret, size_t size, struct err *e)
+{
+    char text[4096];
+
+    if (fd_get_text(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text), e) < 0)
+        return -1;
+    char *own = strstr(text, "0::");
+    if (!own)
+        return err_set(e, 0, "this process is in no cgroup of version 2");
+    own += 3;
+    own[strcspn(own, "\n")] = '\0';
+    snprintf(ret, size, "%s%s", mount, strcmp(own, "/") == 0 ? "" : own);
+    return 0;
+}
+
+static bool has_controllers(const char *dir)
+{
+    char path[600], text[512];
+    struct err ignored;
+
+    snprintf(path, sizeof(path), "%s/cgroup.controllers", dir);
+    return fd_get_text(AT_FDCWD, path, text, sizeof(text), &ignored) == 0 &&
+           has_word(text, "memory") && has_word(text, "pids");
+}
+
+/* Hand the controllers down. The cpu controller may be missing below user@.service: then only the
+ * share of cores is not limited. */
+static int hand_down(int dir, struct err *e)
+{
+    if (fd_put_text(dir, "cgroup.subtree_control", v2_controllers, e) == 0)
+        return 0;
+    return fd_put_text(dir, "cgroup.subtree_control", "+memory +pids", e);
+}
+
+/* Version 2 has no processes in inner nodes: whoever starts us steps into a leaf first. */
+static int step_aside(const char *own, struct err *e)
+{
+    char pid[32];
+
+    cleanup_fd int dir = open(own, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0 || (mkdirat(dir, "retort-client", 0755) < 0 && errno != EEXIST))
+        return err_set(e, errno, "cannot make a cgroup in %s", own);
+    snprintf(pid, sizeof(pid), "%d", getpid());
+    return fd_put_text(dir, "retort-client/cgroup.procs", pid, e);
+}
+
+static int make_v2(const struct mounts *m, uid_t owner, struct cgroup_ground *g, struct err *e)
+{
+    char own[512];
+    bool root = geteuid() == 0;
+
+    if (!m->v2[0] || !has_controllers(m->v2))
+        return err_set(e, 0, "the host has no cgroups of version 2 with memory and pids");
+    if (own_cgroup(m->v2, own, sizeof(own), e) < 0)
+        return -1;
+    /* Under a service manager that delegated a subtree to us we stay in it; otherwise root makes a
+     * place of its own at the top. */
+    bool delegated = strcmp(own, m->v2) != 0 && has_controllers(own) &&
+                     (root ? getenv("INVOCATION_ID") != NULL : access(own, W_OK) == 0);
+    if (!root && !delegated)
+        return err_set(e, 0,
+                       "no cgroup was delegated to this user; start it under "
+                       "\"systemd-run --user --scope -p Delegate=yes\"");
+    if (delegated && step_aside(own, e) < 0)
+        return -1;
+    cleanup_fd int top = open(delegated ? own : m->v2, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (top < 0 || hand_down(top, e) < 0)
+        return err_wrap(e, "cannot enable the cgroup controllers");
+    g->shared_parent = !delegated;
+    if (make_ground_dir(g, delegated ? own : m->v2, !delegated, e) < 0)
+        return -1;
+    if (!delegated && hand_down(g->parents[0], e) < 0)
+        return -1;
+    if (hand_down(g->dirs[0], e) < 0)
+        return -1;
+    if (mkdirat(g->dirs[0], "keeper", 0755) < 0)
+        return err_set(e, errno, "cannot make the keeper's cgroup");
+    static const char *const given[] = {"", "cgroup.procs", "cgroup.subtree_control", "keeper",
+                                        "keeper/cgroup.procs"};
+    for (size_t i = 0; root && i < sizeof(given) / sizeof(*given); i++)
+        if (give(g->dirs[0], given[i], owner, e) < 0)
+            return -1;
+    g->version = 2;
+    return 0;
+}
+
+void cgroup_ground_make(uid_t owner, struct cgroup_ground *ret, struct err *e)
+{
+    struct mounts m;
+    struct err v2;
+
+    *ret = (struct cgroup_ground){0};
+    new_name(ret->name, sizeof(ret->name));
+    if (find_mounts(&m, e) < 0)
+        return;
+    if (make_v2(&m, owner, ret, &v2) == 0)
+        return;
+    cgroup_ground_remove(ret);
+    if (make_v1(&m, owner, ret, e) == 0)
+        return;
+    cgroup_ground_remove(ret);
+    if (!m.v1[0][0])
+        *e = v2; /* a host with version 2: its reason is the one to tell */
+}
+
+int cgroup_ground_enter(const struct cgroup_ground *g, pid_t pid, struct err *e)
+{
+    char text[32];
+
+    if (g->version != 2)
+        return 0;
+    snprintf(text, sizeof(text), "%d", pid);
+    return fd_put_text(g->dirs[0], "keeper/cgroup.procs", text, e);
+}
+
+void cgroup_ground_close(struct cgroup_ground *g)
+{
+    for (unsigned i = 0; i < g->n_dirs; i++) {
+        fd_close(&g->dirs[i]);
+        fd_close(&g->parents[i]);
+    }
+    g->n_dirs = 0;
+}
+
+void cgroup_ground_remove(struct cgroup_ground *g)
+{
+    for (unsigned i = 0; i < g->n_dirs; i++) {
+        remove_tree(g->parents[i], g->name);
+        if (g->shared_parent) {
+            /* Fails, rightly, while another retort has its ground there. */
+            cleanup_fd int above = openat(g->parents[i], "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+            unlinkat(above, PARENT, AT_REMOVEDIR);
+        }
+    }
+    cgroup_ground_close(g);
+    g->version = 0;
+}
+
+/* ---- a box ---- */
+
+static int put(const struct cgroup_ground *g, unsigned dir, unsigned box, const char *file,
+               const char *text, struct err *e)
+{
+    char path[96];
+
+    snprintf(path, sizeof(path), "box-%u/%s", box, file);
+    return fd_put_text(g->dirs[dir], path, text, e);
+}
+
+/* Write to whichever hierarchy has the file: their number and order differ from host to host. */
+static int put_v1(const struct cgroup_ground *g, unsigned box, const char *file, const char *text,
+                  struct err *e)
+{
+    for (unsigned i = 0; i < g->n_dirs; i++)
+        if (put(g, i, box, file, text, e) == 0)
+            return 0;
+        else if (e->code != ENOENT && e->code != EACCES)
+            return -1;
+    return -1;
+}
+
+static void number_or(char *ret, size_t size, uint64_t value, const char *none)
+{
+    if (value == LIMIT_NONE)
+        snprintf(ret, size, "%s", none);
+    else
+        snprintf(ret, size, "%" PRIu64, value);
+}
+
+static int limit_v1(const struct cgroup_ground *g, unsigned box, const struct limits *l,
+                    struct err *e)
+{
+    char memory[32], pids[32], quota[32] = "-1";
+
+    number_or(memory, sizeof(memory), l->memory, "-1");
+    number_or(pids, sizeof(pids), l->pids, "max");
+    if (l->cpus_milli != LIMIT_NONE)
+        snprintf(quota, sizeof(quota), "%" PRIu64, l->cpus_milli * CPU_PERIOD_US / 1000);
+    if (put_v1(g, box, "memory.limit_in_bytes", memory, e) < 0 ||
+        put_v1(g, box, "pids.max", pids, e) < 0)
+        return -1;
+    /* No swap file on a kernel without swap accounting; no cpu hierarchy on some. */
+    if (put_v1(g, box, "memory.memsw.limit_in_bytes", memory, e) < 0 && e->code != ENOENT)
+        return -1;
+    if (put_v1(g, box, "cpu.cfs_quota_us", quota, e) < 0 && e->code != ENOENT)
+        return -1;
+    return 0;
+}
+
+static int limit_v2(const struct cgroup_ground *g, unsigned box, const struct limits *l,
+                    struct err *e)
+{
+    char memory[32], pids[32], quota[64] = "max";
+
+    number_or(memory, sizeof(memory), l->memory, "max");
+    number_or(pids, sizeof(pids), l->pids, "max");
+    if (l->cpus_milli != LIMIT_NONE)
+        snprintf(quota, sizeof(quota), "%" PRIu64 " %d", l->cpus_milli * CPU_PERIOD_US / 1000,
+                 CPU_PERIOD_US);
+    if (put(g, 0, box, "memory.max", memory, e) < 0 || put(g, 0, box, "pids.max", pids, e) < 0)
+        return -1;
+    if (put(g, 0, box, "memory.swap.max", l->memory == LIMIT_NONE ? "max" : "0", e) < 0 &&
+        e->code != ENOENT)
+        return -1;
+    if (put(g, 0, box, "cpu.max", quota, e) < 0 && e->code != ENOENT)
+        return -1;
+    return 0;
+}
+
+/* A limit counts from what the user asked for; our own init has its process on top. */
+static struct limits with_init(const struct limits *l)
+{
+    struct limits all = *l;
+
+    if (all.pids != LIMIT_NONE)
+        all.pids += 1;
+    return all;
+}
+
+int cgroup_limit(const struct cgroup_ground *g, unsigned box, const struct limits *l, struct err *e)
+{
+    struct limits all = with_init(l);
+
+    switch (g->version) {
+    case 1:
+        return limit_v1(g, box, &all, e);
+    case 2:
+        return limit_v2(g, box, &all, e);
+    default:
+        return 0;
+    }
+}
+
+int cgroup_make(const struct cgroup_ground *g, unsigned box, const struct limits *l, struct err *e)
+{
+    char name[32];
+
+    snprintf(name, sizeof(name), "box-%u", box);
+    for (unsigned i = 0; i < g->n_dirs; i++)
+        if (mkdirat(g->dirs[i], name, 0755) < 0)
+            return err_set(e, errno, "cannot make cgroup %s", name);
+    return cgroup_limit(g, box, l, e);
+}
+
+int cgroup_open(const struct cgroup_ground *g, unsigned box)
+{
+    char name[32];
+
+    if (g->version != 2)
+        return -1;
+    snprintf(name, sizeof(name), "box-%u", box);
+    return openat(g->dirs[0], name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+int cgroup_attach(const struct cgroup_ground *g, unsigned box, pid_t pid, struct err *e)
+{
+    char text[32];
+
+    if (g->version != 1)
+        return 0;
+    snprintf(text, sizeof(text), "%d", pid);
+    for (unsigned i = 0; i < g->n_dirs; i++)
+        if (put(g, i, box, "cgroup.procs", text, e) < 0)
+            return -1;
+    return 0;
+}
+
+static int open_meter(const struct cgroup_ground *g, unsigned box, const char *file, int flags)
+{
+    char path[96];
+    int fd = -1;
+
+    snprintf(path, sizeof(path), "box-%u/%s", box, file);
+    for (unsigned i = 0; i < g->n_dirs && fd < 0; i++)
+        fd = openat(g->dirs[i], path, flags | O_CLOEXEC);
+    return fd;
+}
+
+int cgroup_meters(const struct cgroup_ground *g, unsigned box, int ret[CGROUP_METERS],
+                  struct err *e)
+{
+    static const char *const files[2][CGROUP_METERS] = {
+        {"memory.max_usage_in_bytes", "memory.oom_control", "pids.events", "cpuacct.usage"},
+        {"memory.peak", "memory.events", "pids.events", "cpu.stat"},
+    };
+
+    if (g->version == 0)
+        return 0;
+    for (int i = 0; i < CGROUP_METERS; i++) {
+        const char *file = files[g->version - 1][i];
+        /* The peak can be started anew by writing to it; old kernels open it for reading only, and
+         * older ones have none: what is used now is shown instead. */
+        ret[i] = open_meter(g, box, file, i == 0 ? O_RDWR : O_RDONLY);
+        if (ret[i] < 0 && i == 0)
+            ret[i] = open_meter(g, box, file, O_RDONLY);
+        if (ret[i] < 0 && i == 0)
+            ret[i] = open_meter(g, box, "memory.current", O_RDONLY);
+        if (ret[i] < 0) {
+            err_set(e, errno, "cannot open cgroup file %s", file);
+            while (i-- > 0)
+                fd_close(&ret[i]);
+            return -1;
+        }
+    }
+    return CGROUP_METERS;
+}
+
+uint64_t cgroup_oom_kills(const struct cgroup_ground *g, unsigned box)
+{
+    char text[1024];
+    cleanup_fd int fd = -1;
+
+    if (g->version == 0)
+        return 0;
+    fd = open_meter(g, box, g->version == 1 ? "memory.oom_control" : "memory.events", O_RDONLY);
+    if (fd < 0)
+        return 0;
+    ssize_t n = fd_read_full(fd, text, sizeof(text) - 1);
+    if (n < 0)
+        return 0;
+    text[n] = '\0';
+    const char *at = strstr(text, "oom_kill ");
+    return at ? strtoull(at + strlen("oom_kill "), NULL, 10) : 0;
+}
+
+int cgroup_remove(const struct cgroup_ground *g, unsigned box, struct err *e)
+{
+    char name[32];
+
+    snprintf(name, sizeof(name), "box-%u", box);
+    for (unsigned i = 0; i < g->n_dirs; i++)
+        if (unlinkat(g->dirs[i], name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+            return err_set(e, errno, "cannot remove cgroup %s", name);
+    return 0;
+}

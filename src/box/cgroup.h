@@ -1,0 +1,55 @@
+/* cgroup: memory, processes and CPU of everything in a box together, on version 1 and version 2.
+ *
+ * The ground is a directory of our own (…/retort/ID) below which every box gets one. It is made with
+ * the rights of whoever starts retort, given to the keeper's uid, and used by the keeper from then
+ * on without any right of root.
+ *
+ *   version 2   retort/ID/keeper        the keeper and its zygotes
+ *               retort/ID/box-N         init and everything after it
+ *   version 1   the same box-N in the memory, pids, cpu and cpuacct hierarchies
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/limits.h"
+
+#define CGROUP_HIERARCHIES 4
+#define CGROUP_METERS 4
+
+struct cgroup_ground {
+    int version;                   /* 0: there are no cgroups for us */
+    int dirs[CGROUP_HIERARCHIES];  /* our directory in each; version 2 has the first only */
+    unsigned n_dirs;
+    int parents[CGROUP_HIERARCHIES]; /* where it lies, to remove it again */
+    char name[64];
+    bool shared_parent;            /* …/retort was made for us: removed when it is empty */
+};
+
+/* Find what the host has and make our ground for the keeper's uid. Where cgroups cannot be had,
+ * version is 0 and *e says why: that is not a failure. */
+void cgroup_ground_make(uid_t owner, struct cgroup_ground *ret, struct err *e);
+/* Move a process (the keeper, by the pid its starter sees) into the ground, where that is needed. */
+int cgroup_ground_enter(const struct cgroup_ground *g, pid_t pid, struct err *e);
+/* Remove it with all that is empty in it. */
+void cgroup_ground_remove(struct cgroup_ground *g);
+void cgroup_ground_close(struct cgroup_ground *g);
+
+int cgroup_make(const struct cgroup_ground *g, unsigned box, const struct limits *l,
+                struct err *e);
+int cgroup_limit(const struct cgroup_ground *g, unsigned box, const struct limits *l,
+                 struct err *e);
+/* Version 2: the directory, for CLONE_INTO_CGROUP. -1 on version 1. */
+int cgroup_open(const struct cgroup_ground *g, unsigned box);
+/* Version 1: move a process in. On version 2 it has been born there. */
+int cgroup_attach(const struct cgroup_ground *g, unsigned box, pid_t pid, struct err *e);
+/* Descriptors that tell what the box used (see proto.h), for its owner. The count, or -1. */
+int cgroup_meters(const struct cgroup_ground *g, unsigned box, int ret[CGROUP_METERS],
+                  struct err *e);
+/* How often the kernel killed a process in it for want of memory. */
+uint64_t cgroup_oom_kills(const struct cgroup_ground *g, unsigned box);
+/* Remove an empty one. EBUSY while a process is still dying in it. */
+int cgroup_remove(const struct cgroup_ground *g, unsigned box, struct err *e);

@@ -1,0 +1,285 @@
+/* filter: see filter.h. Runs in the keeper; loading it into a box's processes is filter_load.c.
+ *
+ * An allow-list. What is not on any list, because it is new or because nobody needs it, answers
+ * ENOSYS: honest programs then take their older way, where a filter that kills would end them at
+ * random. What is known and dangerous answers EPERM. Only a foreign architecture (int 0x80, x32) is
+ * killed, because the numbers would mean other calls there.
+ *
+ * The box has no capabilities and lives in namespaces of its own, so most of what is denied here
+ * would fail anyway: the filter is there for the kernel's own bugs, and denies first of all the code
+ * that most privilege escalations came through (namespaces, bpf, io_uring, keys, userfaultfd,
+ * splice, perf, netlink).
+ */
+#include "box/filter.h"
+
+#include <errno.h>
+#include <seccomp.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <linux/sched.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+
+static const char *const allowed[] = {
+    /* files and directories */
+    "access", "chdir", "chmod", "chown", "close", "close_range", "copy_file_range", "creat", "dup",
+    "dup2", "dup3", "faccessat", "faccessat2", "fadvise64", "fallocate", "fchdir", "fchmod",
+    "fchmodat", "fchmodat2", "fchown", "fchownat", "fcntl", "fdatasync", "fgetxattr", "flistxattr",
+    "flock", "fremovexattr", "fsetxattr", "fstat", "fstatfs", "fsync", "ftruncate", "futimesat",
+    "getcwd", "getdents", "getdents64", "getxattr", "inotify_add_watch", "inotify_init",
+    "inotify_init1", "inotify_rm_watch", "lchown", "lgetxattr", "link", "linkat", "listxattr",
+    "llistxattr", "lremovexattr", "lseek", "lsetxattr", "lstat", "mkdir", "mkdirat", "mknod",
+    "mknodat", "newfstatat", "open", "openat", "openat2", "pipe", "pipe2", "pread64", "preadv",
+    "preadv2", "pwrite64", "pwritev", "pwritev2", "read", "readahead", "readlink", "readlinkat",
+    "readv", "removexattr", "rename", "renameat", "renameat2", "rmdir", "sendfile", "setxattr",
+    "stat", "statfs", "statx", "symlink", "symlinkat", "sync_file_range", "truncate", "umask",
+    "unlink", "unlinkat", "utime", "utimensat", "utimes", "write", "writev",
+    /* waiting */
+    "epoll_create", "epoll_create1", "epoll_ctl", "epoll_pwait", "epoll_pwait2", "epoll_wait",
+    "eventfd", "eventfd2", "poll", "ppoll", "pselect6", "select", "signalfd", "signalfd4",
+    /* memory */
+    "brk", "madvise", "membarrier", "mlock", "mlock2", "mlockall", "mmap", "mprotect", "mremap",
+    "msync", "munlock", "munlockall", "munmap", "pkey_alloc", "pkey_free", "pkey_mprotect",
+    /* processes, threads, signals; its own only: the pid namespace shows no others */
+    "alarm", "arch_prctl", "capget", "capset", "execve", "execveat", "exit", "exit_group", "fork",
+    "futex", "futex_waitv", "get_robust_list", "get_thread_area", "getcpu", "getegid", "geteuid",
+    "getgid", "getgroups", "getitimer", "getpgid", "getpgrp", "getpid", "getppid", "getpriority",
+    "getresgid", "getresuid", "getrlimit", "getrusage", "getsid", "gettid", "getuid", "ioprio_get",
+    "ioprio_set", "kill", "pause", "pidfd_open", "pidfd_send_signal", "prlimit64", "restart_syscall",
+    "rseq", "rt_sigaction", "rt_sigpending", "rt_sigprocmask", "rt_sigqueueinfo", "rt_sigreturn",
+    "rt_sigsuspend", "rt_sigtimedwait", "rt_tgsigqueueinfo", "sched_get_priority_max",
+    "sched_get_priority_min", "sched_getaffinity", "sched_getattr", "sched_getparam",
+    "sched_getscheduler", "sched_rr_get_interval", "sched_setaffinity", "sched_setattr",
+    "sched_setparam", "sched_setscheduler", "sched_yield", "set_robust_list", "set_tid_address",
+    "setfsgid", "setfsuid", "setgid", "setgroups", "setitimer", "setpgid", "setpriority",
+    "setregid", "setresgid", "setresuid", "setreuid", "setrlimit", "setsid", "setuid",
+    "sigaltstack", "tgkill", "tkill", "vfork", "wait4", "waitid",
+    /* time */
+    "clock_getres", "clock_gettime", "clock_nanosleep", "gettimeofday", "nanosleep", "time",
+    "timer_create", "timer_delete", "timer_getoverrun", "timer_gettime", "timer_settime",
+    "timerfd_create", "timerfd_gettime", "timerfd_settime", "times",
+    /* sockets; which families may be opened is below */
+    "accept", "accept4", "bind", "connect", "getpeername", "getsockname", "getsockopt", "listen",
+    "recvfrom", "recvmmsg", "recvmsg", "sendmmsg", "sendmsg", "sendto", "setsockopt", "shutdown",
+    /* System V and POSIX messages, in the box's own ipc namespace */
+    "mq_getsetattr", "mq_notify", "mq_open", "mq_timedreceive", "mq_timedsend", "mq_unlink",
+    "msgctl", "msgget", "msgrcv", "msgsnd", "semctl", "semget", "semop", "semtimedop", "shmat",
+    "shmctl", "shmdt",
+    /* the rest; clone, ioctl and prctl are looked at again by the second program */
+    "clone", "getrandom", "ioctl", "prctl", "sysinfo", "uname",
+};
+
+/* Memory that belongs to no process: only where a cgroup counts it. */
+static const char *const uncounted_memory[] = {"memfd_create", "shmget"};
+
+static const char *const dangerous[] = {
+    /* namespaces and mounts: the way into most of the kernel's privileged code */
+    "chroot", "fsconfig", "fsmount", "fsopen", "fspick", "listmount", "mount", "mount_setattr",
+    "move_mount", "open_tree", "pivot_root", "setns", "statmount", "umount", "umount2", "unshare",
+    /* other processes' memory and descriptors */
+    "kcmp", "pidfd_getfd", "process_madvise", "process_mrelease", "process_vm_readv",
+    "process_vm_writev", "ptrace",
+    /* kernel code that has been exploited again and again */
+    "add_key", "bpf", "fanotify_init", "fanotify_mark", "io_uring_enter", "io_uring_register",
+    "io_uring_setup", "keyctl", "perf_event_open", "request_key", "seccomp", "splice", "tee",
+    "userfaultfd", "vmsplice",
+    /* what others have in the page cache */
+    "cachestat", "mincore",
+    /* files behind the mount namespace's back */
+    "name_to_handle_at", "open_by_handle_at",
+    /* the machine */
+    "acct", "adjtimex", "clock_adjtime", "clock_settime", "delete_module", "finit_module",
+    "get_mempolicy", "init_module", "ioperm", "iopl", "kexec_file_load", "kexec_load",
+    "lookup_dcookie", "mbind", "migrate_pages", "modify_ldt", "move_pages", "nfsservctl",
+    "quotactl", "quotactl_fd", "reboot", "set_mempolicy", "setdomainname", "sethostname",
+    "settimeofday", "stime", "swapoff", "swapon", "syslog", "uselib", "vhangup", "vm86", "vm86old",
+};
+
+/* Flushing the whole machine's disks is nobody's business here, but programs that call it mean well:
+ * it "succeeds". The workspace is in memory anyway. */
+static const char *const pretended[] = {"sync", "syncfs"};
+
+static int add(scmp_filter_ctx c, uint32_t action, const char *name, struct err *e)
+{
+    int nr = seccomp_syscall_resolve_name(name);
+
+    if (nr == __NR_SCMP_ERROR)
+        return 0; /* this libseccomp does not know it: then it is ENOSYS */
+    int r = seccomp_rule_add(c, action, nr, 0);
+    if (r < 0)
+        return err_set(e, -r, "seccomp rule for %s", name);
+    return 0;
+}
+
+static int add_all(scmp_filter_ctx c, uint32_t action, const char *const *names, size_t n,
+                   struct err *e)
+{
+    for (size_t i = 0; i < n; i++)
+        if (add(c, action, names[i], e) < 0)
+            return -1;
+    return 0;
+}
+
+#define ADD_ALL(c, action, names, e) add_all(c, action, names, sizeof(names) / sizeof(*names), e)
+
+/* The second program denies by argument what the first one allows by name. Integer arguments are
+ * compared in their low 32 bits, as the kernel itself does, so that garbage above them opens no
+ * second door. */
+struct refusal {
+    int nr;
+    int error;
+    unsigned n;
+    struct scmp_arg_cmp args[2];
+};
+
+#define ARG_IS(arg, value) SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, 0xffffffffu, (uint32_t)(value))
+#define ARG_HAS(arg, flag) SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, flag, flag)
+
+static int refuse(scmp_filter_ctx c, const struct refusal *r, struct err *e)
+{
+    int rc = seccomp_rule_add_array(c, SCMP_ACT_ERRNO((uint32_t)r->error), r->nr, r->n, r->args);
+    return rc < 0 ? err_set(e, -rc, "seccomp argument rule for call %d", r->nr) : 0;
+}
+
+static int refuse_arguments(scmp_filter_ctx c, struct err *e)
+{
+    static const uint32_t namespaces[] = {CLONE_NEWNS,   CLONE_NEWCGROUP, CLONE_NEWUTS,
+                                          CLONE_NEWIPC,  CLONE_NEWUSER,   CLONE_NEWPID,
+                                          CLONE_NEWNET};
+    const struct refusal list[] = {
+        /* typing into a terminal that somebody else reads */
+        {SCMP_SYS(ioctl), EPERM, 1, {ARG_IS(1, TIOCSTI)}},
+        {SCMP_SYS(ioctl), EPERM, 1, {ARG_IS(1, TIOCLINUX)}},
+        /* BPF by other doors */
+        {SCMP_SYS(prctl), EPERM, 1, {ARG_IS(0, PR_SET_SECCOMP)}},
+        {SCMP_SYS(setsockopt), EPERM, 2, {ARG_IS(1, SOL_SOCKET), ARG_IS(2, SO_ATTACH_FILTER)}},
+        {SCMP_SYS(setsockopt), EPERM, 2, {ARG_IS(1, SOL_SOCKET), ARG_IS(2, SO_ATTACH_BPF)}},
+        {SCMP_SYS(setsockopt),
+         EPERM,
+         2,
+         {ARG_IS(1, SOL_SOCKET), ARG_IS(2, SO_ATTACH_REUSEPORT_CBPF)}},
+        {SCMP_SYS(setsockopt),
+         EPERM,
+         2,
+         {ARG_IS(1, SOL_SOCKET), ARG_IS(2, SO_ATTACH_REUSEPORT_EBPF)}},
+        {SCMP_SYS(prctl), EPERM, 1, {ARG_IS(0, PR_SET_MM)}},
+    };
+
+    for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++)
+        if (refuse(c, &list[i], e) < 0)
+            return -1;
+    for (size_t i = 0; i < sizeof(namespaces) / sizeof(*namespaces); i++) {
+        struct refusal r = {SCMP_SYS(clone), EPERM, 1, {ARG_HAS(0, namespaces[i])}};
+        if (refuse(c, &r, e) < 0)
+            return -1;
+    }
+    /* The first program lets only three families through; here the others get the error that says
+     * it best. */
+    for (int family = 0; family < AF_MAX; family++) {
+        struct refusal open = {SCMP_SYS(socket), EAFNOSUPPORT, 1, {ARG_IS(0, family)}};
+        struct refusal pair = {SCMP_SYS(socketpair), EAFNOSUPPORT, 1, {ARG_IS(0, family)}};
+        bool ours = family == AF_UNIX || family == AF_INET || family == AF_INET6;
+        if (!ours && refuse(c, &open, e) < 0)
+            return -1;
+        if (family != AF_UNIX && refuse(c, &pair, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int allow_calls(scmp_filter_ctx c, bool has_memory_cgroup, struct err *e)
+{
+    const struct {
+        int nr;
+        struct scmp_arg_cmp arg;
+    } by_argument[] = {
+        /* the families with a use in a box that has only its own loopback */
+        {SCMP_SYS(socket), ARG_IS(0, AF_UNIX)},
+        {SCMP_SYS(socket), ARG_IS(0, AF_INET)},
+        {SCMP_SYS(socket), ARG_IS(0, AF_INET6)},
+        {SCMP_SYS(socketpair), ARG_IS(0, AF_UNIX)},
+        /* asking which personality it has, or going back to the plain one */
+        {SCMP_SYS(personality), ARG_IS(0, 0)},
+        {SCMP_SYS(personality), ARG_IS(0, 0xffffffff)},
+    };
+
+    if (ADD_ALL(c, SCMP_ACT_ALLOW, allowed, e) < 0 ||
+        ADD_ALL(c, SCMP_ACT_ERRNO(EPERM), dangerous, e) < 0 ||
+        ADD_ALL(c, SCMP_ACT_ERRNO(0), pretended, e) < 0)
+        return -1;
+    uint32_t memory = has_memory_cgroup ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO(EPERM);
+    if (ADD_ALL(c, memory, uncounted_memory, e) < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof(by_argument) / sizeof(*by_argument); i++) {
+        int rc = seccomp_rule_add(c, SCMP_ACT_ALLOW, by_argument[i].nr, 1, by_argument[i].arg);
+        if (rc < 0)
+            return err_set(e, -rc, "seccomp rule for call %d", by_argument[i].nr);
+    }
+    return 0;
+}
+
+static void release(scmp_filter_ctx *c)
+{
+    if (*c)
+        seccomp_release(*c);
+}
+
+static int export_program(scmp_filter_ctx c, struct sock_fprog *ret, struct err *e)
+{
+    cleanup_fd int fd = memfd_create("filter", MFD_CLOEXEC);
+    struct stat st;
+
+    if (fd < 0)
+        return err_set(e, errno, "memfd_create");
+    int rc = seccomp_export_bpf(c, fd);
+    if (rc < 0)
+        return err_set(e, -rc, "seccomp_export_bpf");
+    if (fstat(fd, &st) < 0 || lseek(fd, 0, SEEK_SET) < 0)
+        return err_set(e, errno, "the compiled filter");
+    size_t size = (size_t)st.st_size;
+    struct sock_filter *code = xcalloc(1, size);
+    if (fd_read_full(fd, code, size) != (ssize_t)size) {
+        free(code);
+        return err_set(e, EIO, "the compiled filter");
+    }
+    *ret = (struct sock_fprog){.len = (unsigned short)(size / sizeof(*code)), .filter = code};
+    return 0;
+}
+
+static int begin(uint32_t standard, scmp_filter_ctx *ret, struct err *e)
+{
+    scmp_filter_ctx c = seccomp_init(standard);
+
+    if (!c)
+        return err_set(e, ENOMEM, "seccomp_init");
+    *ret = c;
+    seccomp_attr_set(c, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+    /* A tree costs the kernel a tenth of a list when it is loaded; old libraries make a list. */
+    seccomp_attr_set(c, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+    return 0;
+}
+
+int filter_compile(bool has_memory_cgroup, struct filter *ret, struct err *e)
+{
+    __attribute__((cleanup(release))) scmp_filter_ctx calls = NULL;
+    __attribute__((cleanup(release))) scmp_filter_ctx arguments = NULL;
+
+    *ret = (struct filter){0};
+    if (begin(SCMP_ACT_ERRNO(ENOSYS), &calls, e) < 0 || begin(SCMP_ACT_ALLOW, &arguments, e) < 0)
+        return -1;
+    if (allow_calls(calls, has_memory_cgroup, e) < 0 || refuse_arguments(arguments, e) < 0)
+        return -1;
+    if (export_program(calls, &ret->programs[FILTER_CALLS], e) < 0 ||
+        export_program(arguments, &ret->programs[FILTER_ARGUMENTS], e) < 0) {
+        filter_done(ret);
+        return -1;
+    }
+    return 0;
+}

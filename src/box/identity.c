@@ -1,0 +1,92 @@
+/* identity: see identity.h. Runs in every process of ours on its way down. */
+#include "box/identity.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <stdint.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int identity_become(uid_t id, bool groups, struct err *e)
+{
+    /* Without this the change of uid would clear the capabilities that the next steps need; they
+     * are given up one by one there. */
+    if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP | SECBIT_NOROOT) < 0)
+        return err_set(e, errno, "cannot set the secure bits");
+    if (groups && setgroups(0, NULL) < 0)
+        return err_set(e, errno, "cannot give up the supplementary groups");
+    if (setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0)
+        return err_set(e, errno, "cannot become user %u", id);
+    return 0;
+}
+
+int identity_files_as(uid_t id, struct err *e)
+{
+    /* These calls report nothing: asking again is the only check. */
+    setfsgid(id);
+    setfsuid(id);
+    if ((uid_t)setfsuid((uid_t)-1) != id || (gid_t)setfsgid((gid_t)-1) != id)
+        return err_set(e, EPERM, "cannot open files as user %u", id);
+    return 0;
+}
+
+static int set_capabilities(uint64_t set, struct err *e)
+{
+    uint32_t low = (uint32_t)set, high = (uint32_t)(set >> 32);
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[2] = {
+        {.effective = low, .permitted = low, .inheritable = low},
+        {.effective = high, .permitted = high, .inheritable = high},
+    };
+
+    if (syscall(SYS_capset, &header, data) < 0)
+        return err_set(e, errno, "cannot set the capabilities");
+    return 0;
+}
+
+/* Nothing that is executed from here on gets a capability back. */
+static int empty_bounding_set(struct err *e)
+{
+    for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap) >= 0; cap++)
+        if (prctl(PR_CAPBSET_DROP, cap) < 0)
+            return err_set(e, errno, "cannot drop capability %lu", cap);
+    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+        return err_set(e, errno, "cannot clear the ambient capabilities");
+    return 0;
+}
+
+int identity_drop(struct err *e)
+{
+    if (empty_bounding_set(e) < 0 || set_capabilities(0, e) < 0)
+        return -1;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return err_set(e, errno, "cannot set no_new_privs");
+    return 0;
+}
+
+int identity_keep_making(struct err *e)
+{
+    /* Namespaces and mounts; taking hold of a box's namespaces; mapping its ids (also from our own
+     * uid 0); ending its processes. */
+    static const int kept[] = {CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_SETUID,
+                               CAP_SETGID,    CAP_SETFCAP,    CAP_KILL};
+    uint64_t set = 0;
+
+    for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
+        set |= 1ULL << kept[i];
+    return set_capabilities(set, e);
+}
+
+int identity_keep_entering(struct err *e)
+{
+    if (set_capabilities(1ULL << CAP_SYS_ADMIN, e) < 0)
+        return -1;
+    /* So that it survives the exec of the interpreter, which has no capabilities of its own. */
+    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_ADMIN, 0, 0) < 0)
+        return err_set(e, errno, "cannot pass CAP_SYS_ADMIN on");
+    return 0;
+}

@@ -1,0 +1,109 @@
+/* options: see options.h. */
+#include "cli/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/suggest.h"
+
+/* Values of the shared options; a verb's own use letters. */
+enum { OPT_HELP = 0x1000, OPT_JSON, OPT_ENVIRONMENT, OPT_LIMIT };
+
+#define MAX_OPTIONS 48
+
+void options_init(struct options *o, const char *verb)
+{
+    *o = (struct options){.verb = verb, .environment = "default"};
+    limits_default(&o->limits);
+    opterr = 0;
+    optind = 0; /* glibc: start afresh, also the permutation */
+}
+
+/* The shared options, then one for each limit, then the verb's own. */
+static void merge(const struct option *own, struct option *ret)
+{
+    static const struct option shared[] = {
+        {"help", no_argument, NULL, OPT_HELP},
+        {"json", no_argument, NULL, OPT_JSON},
+        {"environment", required_argument, NULL, OPT_ENVIRONMENT},
+    };
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < sizeof(shared) / sizeof(shared[0]); i++)
+        ret[n++] = shared[i];
+    for (unsigned i = 0; limits_name(i); i++)
+        ret[n++] = (struct option){limits_name(i), required_argument, NULL, OPT_LIMIT + (int)i};
+    for (; own->name; own++) {
+        assert_that(n < MAX_OPTIONS - 1);
+        ret[n++] = *own;
+    }
+    ret[n] = (struct option){0};
+}
+
+static void unknown_long(const struct options *o, const char *word, const struct option *all)
+{
+    const char *best = NULL;
+    unsigned distance = 0;
+    char name[64];
+
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+    for (; all->name; all++)
+        suggest_offer(name, all->name, &best, &distance);
+    if (best)
+        usage_error(o->verb, "unknown option --%s (did you mean --%s?)", name, best);
+    else
+        usage_error(o->verb, "unknown option --%s", name);
+}
+
+static void wrong(const struct options *o, int c, char **argv, const struct option *all)
+{
+    const char *word = argv[optind - 1];
+
+    if (c == ':')
+        usage_error(o->verb, "option %s needs a value", word);
+    else if (optopt == 0)
+        unknown_long(o, word, all);
+    else if (strncmp(word, "--", 2) == 0 && strchr(word, '='))
+        usage_error(o->verb, "option %.*s takes no value", (int)strcspn(word, "="), word);
+    else
+        usage_error(o->verb, "unknown option -%c", optopt);
+}
+
+static int set_limit(struct options *o, unsigned i)
+{
+    struct err e;
+
+    if (limits_set(&o->limits, limits_name(i), optarg, &e) == 0)
+        return 0;
+    usage_error(o->verb, "--%s", e.text);
+    return -1;
+}
+
+int options_next(struct options *o, int argc, char **argv, const char *shorts,
+                 const struct option *own)
+{
+    struct option all[MAX_OPTIONS];
+    char colon[64];
+
+    merge(own, all);
+    snprintf(colon, sizeof(colon), ":h%s", shorts);
+    for (;;) {
+        int c = getopt_long(argc, argv, colon, all, NULL);
+        if (c == 'h' || c == OPT_HELP) {
+            o->help = true;
+        } else if (c == OPT_JSON) {
+            o->json = true;
+        } else if (c == OPT_ENVIRONMENT) {
+            o->environment = optarg;
+        } else if (c >= OPT_LIMIT) {
+            if (set_limit(o, (unsigned)(c - OPT_LIMIT)) < 0)
+                return OPTIONS_WRONG;
+        } else if (c == '?' || c == ':') {
+            wrong(o, c, argv, all);
+            return OPTIONS_WRONG;
+        } else {
+            return c;
+        }
+    }
+}

@@ -1,0 +1,41 @@
+/* options: the command line of a verb.
+ *
+ * Every verb understands --help, --json, --environment and the limits under their names in the
+ * contract; what else it takes it says in a table of its own. Mistakes are told in a sentence that
+ * names the verb, and end in exit status 2.
+ */
+#pragma once
+
+#include <getopt.h>
+#include <stdbool.h>
+
+#include "base/limits.h"
+
+struct options {
+    const char *verb;
+    bool json;
+    bool help;
+    const char *environment; /* a name or a path; "default" when not given */
+    struct limits limits;
+};
+
+void options_init(struct options *o, const char *verb);
+
+/* The next of the verb's own options: its value from the table (the argument is in optarg), -1 when
+ * there are no more (operands start at optind), or OPTIONS_WRONG after a message on stderr. `own`
+ * ends with a zeroed entry; `shorts` has the short ones without a leading ':' or '+'. */
+#define OPTIONS_WRONG '?'
+int options_next(struct options *o, int argc, char **argv, const char *shorts,
+                 const struct option *own);
+
+/* The limits, for --help. */
+#define OPTIONS_LIMITS_HELP                                                                        \
+    "Limits (\"none\" lifts one; sizes take k, m, g):\n"                                           \
+    "  --timeout SECONDS   wall time of one cell            [60]\n"                                \
+    "  --cpu SECONDS       CPU time of one cell             [none]\n"                              \
+    "  --memory SIZE       everything in the box together   [1g]\n"                                \
+    "  --disk SIZE         bytes in the workspace           [512m]\n"                              \
+    "  --files N           files in the workspace           [10000]\n"                             \
+    "  --pids N            processes and threads            [64]\n"                                \
+    "  --output SIZE       text kept of one cell            [1m]\n"                                \
+    "  --cpus N            share of cores                   [1]\n"

@@ -1,0 +1,170 @@
+/* outlet: see outlet.h. */
+#include "cli/outlet.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/fd.h"
+
+#define WAITING_MAX (4u << 20) /* with more than this waiting, adding blocks */
+#define PIECE 4096             /* PIPE_BUF: what a pipe that polls writable takes without blocking */
+
+void outlet_init(struct outlet *o, bool guarded)
+{
+    *o = (struct outlet){.guarded = guarded};
+    for (int fd = 1; fd <= 2; fd++)
+        o->tty[fd] = isatty(fd) == 1;
+}
+
+void outlet_done(struct outlet *o)
+{
+    buf_done(&o->bytes);
+    free(o->runs);
+    *o = (struct outlet){0};
+}
+
+static void queue_reset(struct outlet *o)
+{
+    o->bytes.len = o->at = 0;
+    o->n_runs = o->first_run = 0;
+}
+
+static void add_run(struct outlet *o, int fd, size_t len)
+{
+    if (o->n_runs > o->first_run && o->runs[o->n_runs - 1].fd == fd) {
+        o->runs[o->n_runs - 1].len += len;
+        return;
+    }
+    if (o->n_runs == o->runs_cap) {
+        o->runs_cap = o->runs_cap ? o->runs_cap * 2 : 16;
+        o->runs = reallocarray(o->runs, o->runs_cap, sizeof(o->runs[0]));
+        if (!o->runs)
+            bug("out of memory");
+    }
+    o->runs[o->n_runs++] = (struct outlet_run){fd, len};
+}
+
+static void add(struct outlet *o, int fd, const char *text, size_t len)
+{
+    if (len == 0 || (fd == 1 && o->closed))
+        return;
+    if (o->bytes.len - o->at > WAITING_MAX)
+        outlet_flush(o);
+    buf_add(&o->bytes, text, len);
+    add_run(o, fd, len);
+    if (o->tty[fd])
+        o->midline = text[len - 1] != '\n';
+}
+
+void outlet_guest(struct outlet *o, int fd, const char *text, size_t len)
+{
+    cleanup_buf struct buf harmless = {0};
+
+    if (!o->guarded || !o->tty[fd]) {
+        add(o, fd, text, len);
+        return;
+    }
+    sanitise(&o->sanitiser[fd], text, len, &harmless);
+    add(o, fd, harmless.data, harmless.len);
+}
+
+void outlet_guest_end(struct outlet *o)
+{
+    for (int fd = 1; fd <= 2; fd++) {
+        cleanup_buf struct buf reset = {0};
+        bool midline = o->midline;
+        sanitise_end(&o->sanitiser[fd], &reset);
+        add(o, fd, reset.data, reset.len);
+        o->midline = midline; /* switching a colour off moves nothing */
+    }
+}
+
+__attribute__((format(printf, 3, 0))) static void add_fmt(struct outlet *o, int fd, const char *fmt, va_list ap)
+{
+    char *text;
+    int n = vasprintf(&text, fmt, ap);
+    if (n < 0)
+        bug("out of memory");
+    add(o, fd, text, (size_t)n);
+    free(text);
+}
+
+void outlet_say(struct outlet *o, int fd, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    add_fmt(o, fd, fmt, ap);
+    va_end(ap);
+}
+
+void outlet_fresh_line(struct outlet *o)
+{
+    int fd = o->tty[1] ? 1 : 2;
+    if (o->midline && o->tty[fd])
+        add(o, fd, "\n", 1);
+}
+
+void outlet_note(struct outlet *o, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (o->tty[2])
+        outlet_fresh_line(o);
+    add(o, 2, "retort: ", 8);
+    va_start(ap, fmt);
+    add_fmt(o, 2, fmt, ap);
+    va_end(ap);
+    add(o, 2, "\n", 1);
+}
+
+int outlet_wants(const struct outlet *o)
+{
+    return o->first_run < o->n_runs ? o->runs[o->first_run].fd : 0;
+}
+
+static void advance(struct outlet *o, size_t n)
+{
+    struct outlet_run *run = &o->runs[o->first_run];
+
+    o->at += n;
+    run->len -= n;
+    if (run->len == 0)
+        o->first_run++;
+    if (o->first_run == o->n_runs)
+        queue_reset(o);
+}
+
+void outlet_ready(struct outlet *o)
+{
+    struct outlet_run *run = &o->runs[o->first_run];
+    size_t len = run->len < PIECE ? run->len : PIECE;
+
+    if (run->fd == 1 && o->closed) {
+        advance(o, run->len);
+        return;
+    }
+    ssize_t n = write(run->fd, o->bytes.data + o->at, len);
+    if (n >= 0) {
+        advance(o, (size_t)n);
+    } else if (errno != EINTR && errno != EAGAIN) {
+        /* The reader is gone (EPIPE) or the disk is full. A lost stderr is no reason to stop. */
+        if (run->fd == 1)
+            o->closed = true;
+        advance(o, run->len);
+    }
+}
+
+void outlet_flush(struct outlet *o)
+{
+    while (outlet_wants(o)) {
+        struct pollfd p = {.fd = outlet_wants(o), .events = POLLOUT};
+        if (poll(&p, 1, -1) > 0)
+            outlet_ready(o);
+    }
+}

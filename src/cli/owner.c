@@ -1,0 +1,134 @@
+/* owner: see owner.h. */
+#include "cli/owner.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "box/steps.h"
+#include "cli/cli.h"
+
+/* Done after the keeper was started, so that no process below it inherits our mask. */
+static int take_signals(struct owner *o, struct err *e)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGWINCH);
+    signal(SIGPIPE, SIG_IGN); /* a closed stdout is seen by write */
+    if (sigprocmask(SIG_BLOCK, &set, &o->signals_before) < 0)
+        return err_set(e, errno, "sigprocmask");
+    o->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return o->signal_fd < 0 ? err_set(e, errno, "signalfd") : 0;
+}
+
+int owner_start(struct owner *o, const struct environment *env, const struct limits *limits,
+                bool guarded, struct err *e)
+{
+    struct keeper_options options = {.environments = env, .n_environments = 1, .limits = *limits};
+
+    *o = (struct owner){.signal_fd = -1};
+    if (keeper_start(&options, &o->keeper, e) < 0)
+        return -1;
+    outlet_init(&o->out, guarded);
+    o->vessel = vessel_new(o->keeper.fd, e);
+    if (!o->vessel)
+        fd_close(&o->keeper.fd);
+    if (!o->vessel || take_signals(o, e) < 0) {
+        owner_stop(o);
+        return -1;
+    }
+    return 0;
+}
+
+void owner_stop(struct owner *o)
+{
+    if (o->vessel)
+        vessel_free(o->vessel);
+    o->vessel = NULL;
+    keeper_stop(&o->keeper);
+    /* Last, and with the signals as they were: a reader that never reads must not keep boxes alive,
+     * nor hold us against a Ctrl-C. */
+    if (o->signal_fd >= 0)
+        sigprocmask(SIG_SETMASK, &o->signals_before, NULL);
+    fd_close(&o->signal_fd);
+    outlet_flush(&o->out);
+    outlet_done(&o->out);
+}
+
+static int read_signals(struct owner *o)
+{
+    struct signalfd_siginfo info;
+    int turn = 0;
+
+    while (read(o->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if (info.ssi_signo == SIGINT)
+            turn |= TURN_SIGINT;
+        else if (info.ssi_signo == SIGWINCH)
+            turn |= TURN_RESIZE;
+        else
+            turn |= TURN_STOP;
+    }
+    return turn;
+}
+
+int owner_turn(struct owner *o, int input_fd, struct err *e)
+{
+    enum { VESSEL, SIGNALS, INPUT, OUT };
+    int wants = outlet_wants(&o->out);
+    struct pollfd p[] = {
+        [VESSEL] = {.fd = vessel_fd(o->vessel), .events = POLLIN},
+        [SIGNALS] = {.fd = o->signal_fd, .events = POLLIN},
+        [INPUT] = {.fd = input_fd, .events = POLLIN},
+        [OUT] = {.fd = wants ? wants : -1, .events = POLLOUT},
+    };
+
+    if (poll(p, sizeof(p) / sizeof(p[0]), -1) < 0)
+        return errno == EINTR ? 0 : err_set(e, errno, "poll");
+    int turn = 0;
+    if (p[SIGNALS].revents)
+        turn |= read_signals(o);
+    if (p[OUT].revents)
+        outlet_ready(&o->out);
+    if (p[VESSEL].revents && vessel_dispatch(o->vessel, e) < 0)
+        return -1;
+    if (p[INPUT].revents)
+        turn |= TURN_INPUT;
+    if (o->out.closed)
+        turn |= TURN_CLOSED;
+    return turn;
+}
+
+const char *failed_step(const struct err *e, char *ret, size_t size)
+{
+    const char *at = strstr(e->text, "step ");
+    size_t len = at ? strcspn(at + 5, ": ") : 0;
+
+    if (len == 0 || len >= size || at[5 + len] != ':')
+        return NULL;
+    memcpy(ret, at + 5, len);
+    ret[len] = '\0';
+    return ret;
+}
+
+int owner_failed(const struct err *e)
+{
+    char name[64];
+    const char *step = failed_step(e, name, sizeof(name));
+    const char *remedy = step ? steps_remedy(step) : NULL;
+
+    fprintf(stderr, "retort: %s\n", e->text);
+    if (remedy)
+        fprintf(stderr, "retort: remedy: %s\n", remedy);
+    else if (step)
+        fprintf(stderr, "retort: \"retort doctor\" tries every layer and says what helps\n");
+    return EXIT_RETORT_FAILED;
+}

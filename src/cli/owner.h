@@ -1,0 +1,50 @@
+/* owner: a keeper, a vessel on it, and the one loop in which a verb lives.
+ *
+ * The verbs own sessions; this is what they have in common: starting, waiting for boxes, their own
+ * terminal and the signals of the person at it, and leaving with nothing left behind.
+ */
+#pragma once
+
+#include <signal.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/limits.h"
+#include "cli/outlet.h"
+#include "keeper/keeper.h"
+#include "session/session.h"
+
+struct owner {
+    struct keeper keeper;
+    struct vessel *vessel;
+    int signal_fd;
+    sigset_t signals_before;
+    struct outlet out;
+};
+
+/* Start a keeper with one environment and no ready boxes. From here on, signals come through
+ * owner_turn, and owner_stop must be called. */
+int owner_start(struct owner *o, const struct environment *env, const struct limits *limits,
+                bool guarded, struct err *e);
+/* Write what waits, end the keeper and everything below it. Sessions first. */
+void owner_stop(struct owner *o);
+
+/* What a turn of the loop saw. */
+enum turn {
+    TURN_INPUT = 1,  /* input_fd is readable, or at its end */
+    TURN_SIGINT = 2, /* Ctrl-C */
+    TURN_STOP = 4,   /* SIGTERM or SIGHUP: leave now */
+    TURN_CLOSED = 8, /* nobody reads our stdout any more */
+    TURN_RESIZE = 16 /* the terminal has another size */
+};
+
+/* One turn: wait until something happens, let the vessel and the outlet do their work. Returns a
+ * set of enum turn, 0 included, or -1 when the keeper is gone. input_fd may be -1. */
+int owner_turn(struct owner *o, int input_fd, struct err *e);
+
+/* Say that retort itself failed, with the remedy where the failing step has one. Returns
+ * EXIT_RETORT_FAILED. */
+int owner_failed(const struct err *e);
+
+/* The name of the set-up step in an error's text ("… step NAME: …"), or NULL. `ret` holds it. */
+const char *failed_step(const struct err *e, char *ret, size_t size);

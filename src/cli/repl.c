@@ -1,0 +1,328 @@
+/* repl: an interactive session in a box.
+ *
+ * A cell is read line by line; whether it is finished is the interpreter's own judgement. When the
+ * interpreter dies (a limit, a crash), that is said, and a fresh session takes its place.
+ */
+#include "cli/repl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "cli/cli.h"
+#include "cli/environment.h"
+#include "cli/input.h"
+#include "cli/program.h"
+#include "wire/proto.h"
+
+const char repl_help[] =
+    "usage: retort repl [OPTION]…\n"
+    "\n"
+    "An interactive Python session in a sealed box. Ctrl-C interrupts the running\n"
+    "cell and keeps the variables; Ctrl-D, exit or quit leave.\n"
+    "\n"
+    "  -o DIR              copy new and changed files, and figures, to DIR\n"
+    "  --environment E     a virtual environment (a path) or a configured name\n"
+    "  --json              one request a line on stdin, one result a line on stdout:\n"
+    "                      {\"code\":\"…\",\"timeout\":S} or {\"interrupt\":true}\n"
+    "\n" OPTIONS_LIMITS_HELP
+    "\n"
+    "The history of lines is kept in memory only, unless RETORT_HISTORY names a file.\n";
+
+/* ---- reading a cell ---- */
+
+enum reading { READ_CELL, READ_NOTHING, READ_LEAVE, READ_STOP, READ_INTERRUPTED, READ_FAILED };
+
+static bool is_blank(const struct buf *line)
+{
+    for (size_t i = 0; i < line->len; i++) {
+        if (!strchr(" \t\f", line->data[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool says_leave(struct buf *line)
+{
+    static const char *const words[] = {"exit", "quit", "exit()", "quit()"};
+
+    for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcmp(buf_text(line), words[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Is it finished? *indent gets what the next line may begin with. */
+static bool is_complete(struct repl *r, const struct buf *code, char **indent)
+{
+    int state = CHECK_COMPLETE;
+    struct err ignored;
+
+    free(*indent);
+    *indent = NULL;
+    /* An interpreter that cannot say is given the cell: running it tells. */
+    if (session_check(r->guest.session, code->data, code->len, &state, indent, &ignored) < 0)
+        return true;
+    return state != CHECK_INCOMPLETE;
+}
+
+static enum reading after_event(enum input_event event, const struct buf *code)
+{
+    switch (event) {
+    case INPUT_END:
+        return code->len ? READ_CELL : READ_LEAVE;
+    case INPUT_INTERRUPTED:
+        return READ_INTERRUPTED;
+    case INPUT_FAILED:
+        return READ_FAILED;
+    default:
+        return READ_STOP;
+    }
+}
+
+/* In [12]:
+ *     ...:   as wide as the prompt above it */
+static void make_prompts(unsigned n, char first[32], char next[32])
+{
+    int width = snprintf(first, 32, "In [%u]: ", n);
+    snprintf(next, 32, "%*s", width, "...: ");
+}
+
+static enum reading read_cell(struct repl *r, struct input *in, unsigned n, struct buf *code,
+                              struct err *e)
+{
+    cleanup_free char *indent = NULL;
+    char first[32], next[32];
+
+    make_prompts(n, first, next);
+    for (;;) {
+        cleanup_buf struct buf line = {0};
+        /* While a paste is coming in, it brings its own indentation. */
+        const char *prefill = indent && !input_goes_on(in) ? indent : "";
+        enum input_event event = input_line(in, code->len ? next : first, prefill, &line, e);
+        if (event != INPUT_LINE)
+            return after_event(event, code);
+        bool blank = is_blank(&line);
+        if (code->len == 0 && blank)
+            return READ_NOTHING;
+        if (code->len == 0 && says_leave(&line))
+            return READ_LEAVE;
+        if (!blank)
+            buf_add(code, line.data, line.len);
+        buf_add(code, "\n", 1);
+        if (code->len > PROGRAM_MAX)
+            return READ_CELL;
+        if (is_complete(r, code, &indent) && !(blank && input_goes_on(in)))
+            return READ_CELL;
+    }
+}
+
+/* ---- running it ---- */
+
+/* A fresh session where there is none that lives. Returns 0, a set of enum turn, or -1. */
+static int fresh_session(struct repl *r, struct err *e)
+{
+    guest_close(&r->guest);
+    return guest_open(&r->guest, &r->owner, &r->options.limits, &r->show.view, e);
+}
+
+static int wait_for_cell(struct repl *r, struct err *e)
+{
+    while (!r->guest.cell) {
+        int turn = owner_turn(&r->owner, -1, e);
+        if (turn < 0)
+            return -1;
+        if (turn & TURN_SIGINT)
+            session_interrupt(r->guest.session);
+        if (turn & (TURN_STOP | TURN_CLOSED))
+            return turn;
+    }
+    return 0;
+}
+
+static int revive(struct repl *r, struct err *e)
+{
+    int turn = fresh_session(r, e);
+
+    if (turn == 0)
+        outlet_note(&r->owner.out, "the interpreter is gone, and its variables with it; "
+                                   "a fresh session goes on");
+    return turn;
+}
+
+/* Run one cell to its end. 0: go on; more: a turn or a program that says to leave, with *status. */
+static int run_cell(struct repl *r, const struct buf *code, int *status, struct err *e)
+{
+    if (session_ended(r->guest.session)) { /* it died while nobody looked */
+        int turn = revive(r, e);
+        if (turn != 0)
+            return turn;
+    }
+    if (guest_start(&r->guest, code->data, code->len, 0, e) < 0)
+        return -1;
+    int turn = wait_for_cell(r, e);
+    if (turn != 0)
+        return turn;
+    struct cell *c = guest_take(&r->guest);
+    bool ended = c->session_ended, left = c->left && !ended;
+    *status = c->exit_code & 255;
+    show_end(&r->show, c);
+    show_files(&r->show, r->guest.session, c);
+    cell_free(c);
+    if (left)
+        return TURN_STOP;
+    return ended ? revive(r, e) : 0;
+}
+
+/* ---- the conversation ---- */
+
+static void limit_text(const struct limits *l, unsigned i, char *ret, size_t size)
+{
+    static const char *const units[] = {" s a cell", " s of CPU", NULL, NULL, NULL,
+                                        " processes", NULL, " cores"};
+    int none;
+    double value = limits_value(l, i, &none);
+    char bytes[SHOW_SIZE];
+
+    if (units[i])
+        snprintf(ret, size, "%g%s", value, units[i]);
+    else
+        snprintf(ret, size, "%s %s", show_limit_size((uint64_t)value, bytes), limits_name(i));
+}
+
+static void banner(struct repl *r)
+{
+    static const char *const shown[] = {"timeout", "memory", "disk", "pids"};
+    const struct limits *l = &r->options.limits;
+    cleanup_buf struct buf text = {0};
+
+    for (unsigned i = 0; limits_name(i); i++) {
+        for (unsigned j = 0; j < sizeof(shown) / sizeof(shown[0]); j++) {
+            char one[64];
+            int none;
+            limits_value(l, i, &none);
+            if (none || strcmp(limits_name(i), shown[j]) != 0)
+                continue;
+            limit_text(l, i, one, sizeof(one));
+            buf_add_fmt(&text, "%s, ", one);
+        }
+    }
+    outlet_say(&r->owner.out, 1,
+               "retort " RETORT_VERSION ": Python in a sealed box. Ctrl-C interrupts, Ctrl-D "
+               "leaves.\nLimits: %sno network.\n\n",
+               buf_text(&text));
+}
+
+static int talk(struct repl *r, struct input *in, struct err *e)
+{
+    bool person = input_is_terminal(in);
+    char label[32] = "";
+
+    r->show.result_label = label;
+    for (unsigned n = 1;;) {
+        cleanup_buf struct buf code = {0};
+        enum reading reading = read_cell(r, in, n, &code, e);
+        if (reading == READ_NOTHING || (reading == READ_INTERRUPTED && person))
+            continue;
+        if (reading == READ_FAILED)
+            return -1;
+        if (reading != READ_CELL) {
+            if (person && reading == READ_LEAVE)
+                outlet_fresh_line(&r->owner.out);
+            return reading == READ_INTERRUPTED ? EXIT_INTERRUPTED
+                   : reading == READ_STOP      ? EXIT_TERMINATED
+                                               : 0;
+        }
+        if (program_check("the cell", &code, e) < 0) {
+            outlet_note(&r->owner.out, "%s", e->text);
+            continue;
+        }
+        if (person)
+            snprintf(label, sizeof(label), "Out[%u]: ", n);
+        int status = 0, turn = run_cell(r, &code, &status, e);
+        if (turn < 0)
+            return -1;
+        if (turn > 0)
+            return r->owner.out.closed ? EXIT_PIPE : status;
+        if (person)
+            outlet_say(&r->owner.out, 1, "\n");
+        n++;
+    }
+}
+
+int repl_talk(struct repl *r, struct err *e)
+{
+    struct input *in = input_new(&r->owner);
+
+    if (input_is_terminal(in))
+        banner(r);
+    int status = talk(r, in, e);
+    input_free(in);
+    return status;
+}
+
+/* ---- the verb ---- */
+
+static int parse(struct repl *r, int argc, char **argv)
+{
+    static const struct option own[] = {{"out", required_argument, NULL, 'o'}, {0}};
+    int c;
+
+    options_init(&r->options, "repl");
+    while ((c = options_next(&r->options, argc, argv, "o:", own)) != -1) {
+        if (c == OPTIONS_WRONG)
+            return EXIT_USAGE;
+        if (c == 'o')
+            r->out_dir = optarg;
+    }
+    if (optind < argc)
+        return usage_error("repl", "\"%s\" is not understood: \"retort run %s\" runs a program",
+                           argv[optind], argv[optind]);
+    return 0;
+}
+
+static int run(struct repl *r)
+{
+    const struct limits *limits = &r->options.limits;
+    bool json = r->options.json;
+    struct err e;
+
+    if (owner_start(&r->owner, &r->env, limits, true, &e) < 0)
+        return owner_failed(&e);
+    show_init(&r->show, &r->owner.out, limits, r->out_dir ? &r->export : NULL, json);
+    int status = fresh_session(r, &e);
+    if (status > 0)
+        status = status & TURN_SIGINT ? EXIT_INTERRUPTED : EXIT_TERMINATED;
+    else if (status == 0)
+        status = json ? repl_json(r, &e) : repl_talk(r, &e);
+    guest_close(&r->guest);
+    owner_stop(&r->owner);
+    return status < 0 ? owner_failed(&e) : status;
+}
+
+int verb_repl(int argc, char **argv)
+{
+    struct repl r = {.export.fd = -1};
+    struct err e;
+    int status = parse(&r, argc, argv);
+
+    if (status == 0 && r.options.help) {
+        fputs(repl_help, stdout);
+        return 0;
+    }
+    if (status == 0 &&
+        (environment_load(r.options.environment, "", &r.env, &e) < 0 ||
+         (r.out_dir && export_open(&r.export, r.out_dir, r.options.limits.disk, &e) < 0))) {
+        fprintf(stderr, "retort: repl: %s\n", e.text);
+        status = EXIT_USAGE;
+    }
+    if (status == 0)
+        status = run(&r);
+    export_close(&r.export);
+    environment_done(&r.env);
+    return status;
+}

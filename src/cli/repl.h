@@ -1,0 +1,24 @@
+/* repl: what the interactive repl and the one that speaks JSON share. */
+#pragma once
+
+#include "cli/export.h"
+#include "cli/guest.h"
+#include "cli/options.h"
+#include "cli/owner.h"
+#include "cli/show.h"
+#include "keeper/keeper.h"
+
+struct repl {
+    struct options options;
+    const char *out_dir;
+    struct export export;
+    struct environment env;
+    struct owner owner;
+    struct guest guest;
+    struct show show;
+};
+
+/* With the owner started: read requests until the end. Returns the exit status, or -1 where retort
+ * failed. */
+int repl_talk(struct repl *r, struct err *e);
+int repl_json(struct repl *r, struct err *e);

@@ -1,0 +1,282 @@
+/* repl_json: a session driven by another program, a JSON object a line each way.
+ *
+ *     ◀ {"code":"x = 1"}                 a cell; "timeout" may give its seconds
+ *     ◀ {"interrupt":true}               stop the running cell; has no answer of its own
+ *     ▶ {"n":1,"status":"ok",…}          one answer for each cell, in their order
+ *     ▶ {"error":{"code":…,"message":…}} for a line that is not a request, in its turn too
+ *
+ * Requests that come while a cell runs wait in a bounded queue. After a cell with "session_ended"
+ * the next one runs in a fresh box.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "cli/cli.h"
+#include "cli/program.h"
+#include "cli/repl.h"
+#include "session/cell_json.h"
+
+#define LINE_MAX_BYTES (32u << 20) /* a program of 16 MiB, escaped */
+#define QUEUE 64
+
+struct request {
+    char *code; /* NULL: only the answer is to be given */
+    size_t len;
+    uint64_t timeout_ms;
+    char *answer;
+};
+
+struct talk {
+    struct repl *repl;
+    struct buf in;
+    bool skipping; /* the rest of a line that was too long */
+    bool ended;    /* of stdin */
+    bool running;
+    struct request queue[QUEUE];
+    unsigned first, n;
+};
+
+/* ---- answers ---- */
+
+static void answer(struct talk *t, const char *text)
+{
+    outlet_say(&t->repl->owner.out, 1, "%s\n", text);
+}
+
+static char *error_text(const char *code, const char *message)
+{
+    json_t *json = json_pack("{s:{s:s, s:s}}", "error", "code", code, "message", message);
+    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+
+    assert_that(text);
+    json_decref(json);
+    return text;
+}
+
+static void answer_cell(struct talk *t, const struct cell *c)
+{
+    json_t *json = cell_json(c);
+
+    if (c->session_ended)
+        json_object_set_new(json, "session_ended", json_true());
+    char *text = json_dumps(json, CELL_JSON_FLAGS);
+    assert_that(text);
+    answer(t, text);
+    free(text);
+    json_decref(json);
+}
+
+/* ---- requests ---- */
+
+static void enqueue(struct talk *t, struct request q)
+{
+    if (t->n == QUEUE) {
+        char *text = error_text("queue_full", "too many cells are waiting: read the answers first");
+        answer(t, text);
+        free(text);
+        free(q.code);
+        free(q.answer);
+        return;
+    }
+    t->queue[(t->first + t->n++) % QUEUE] = q;
+}
+
+static void refuse(struct talk *t, const char *code, const char *message)
+{
+    enqueue(t, (struct request){.answer = error_text(code, message)});
+}
+
+static int parse_timeout(json_t *json, uint64_t *ret, struct err *e)
+{
+    struct limits l;
+    char number[64];
+
+    if (!json || json_is_null(json)) {
+        *ret = 0;
+        return 0;
+    }
+    if (json_is_number(json))
+        snprintf(number, sizeof(number), "%.9g", json_number_value(json));
+    else if (!json_is_string(json))
+        return err_set(e, 0, "timeout: give seconds as a number");
+    if (limits_set(&l, "timeout", json_is_string(json) ? json_string_value(json) : number, e) < 0)
+        return -1;
+    *ret = l.timeout_ms;
+    return 0;
+}
+
+static void cell_request(struct talk *t, json_t *json)
+{
+    json_t *code = json_object_get(json, "code");
+    struct request q = {.len = json_string_length(code)};
+    struct err e;
+
+    if (!json_is_string(code)) {
+        refuse(t, "invalid_request", "a request is {\"code\":\"…\"} or {\"interrupt\":true}");
+    } else if (q.len > PROGRAM_MAX) {
+        refuse(t, "too_large", "code may have at most 16 MiB");
+    } else if (parse_timeout(json_object_get(json, "timeout"), &q.timeout_ms, &e) < 0) {
+        refuse(t, "invalid_request", e.text);
+    } else {
+        q.code = xcalloc(1, q.len + 1);
+        memcpy(q.code, json_string_value(code), q.len);
+        enqueue(t, q);
+    }
+}
+
+static void take_line(struct talk *t, const char *line, size_t len)
+{
+    json_error_t why;
+    char message[sizeof(why.text) + 40];
+
+    if (strspn(line, " \t\r") >= len)
+        return;
+    json_t *json = json_loadb(line, len, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &why);
+    if (!json) {
+        snprintf(message, sizeof(message), "this line is not JSON: %s", why.text);
+        refuse(t, "invalid_json", message);
+        return;
+    }
+    if (json_is_true(json_object_get(json, "interrupt")))
+        session_interrupt(t->repl->guest.session); /* at once, past the queue */
+    else
+        cell_request(t, json);
+    json_decref(json);
+}
+
+/* ---- the loop ---- */
+
+/* Start what is next in the queue. 0; a set of enum turn; or -1. */
+static int pump(struct talk *t, struct err *e)
+{
+    struct repl *r = t->repl;
+
+    while (!t->running && t->n > 0) {
+        struct request q = t->queue[t->first];
+        t->first = (t->first + 1) % QUEUE;
+        t->n--;
+        int turn = 0;
+        if (q.answer) {
+            answer(t, q.answer);
+        } else {
+            if (session_ended(r->guest.session)) {
+                guest_close(&r->guest);
+                turn = guest_open(&r->guest, &r->owner, &r->options.limits, &r->show.view, e);
+            }
+            if (turn == 0)
+                turn = guest_start(&r->guest, q.code, q.len, q.timeout_ms, e);
+            t->running = turn == 0;
+        }
+        free(q.code);
+        free(q.answer);
+        if (turn != 0)
+            return turn;
+    }
+    return 0;
+}
+
+/* Read once, and take the lines that are whole. */
+static int take_input(struct talk *t, struct err *e)
+{
+    ssize_t n = read(STDIN_FILENO, buf_room(&t->in, 64 << 10), 64 << 10);
+    size_t from = t->in.len, start = 0;
+
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return 0;
+    if (n <= 0) {
+        t->ended = true;
+        if (t->in.len > 0 && t->in.data[t->in.len - 1] != '\n')
+            buf_add(&t->in, "\n", 1);
+    } else {
+        t->in.len += (size_t)n;
+    }
+    for (size_t i = from; i < t->in.len; i++) {
+        if (t->in.data[i] != '\n')
+            continue;
+        t->in.data[i] = '\0';
+        if (!t->skipping)
+            take_line(t, t->in.data + start, i - start);
+        t->skipping = false;
+        start = i + 1;
+        int turn = pump(t, e);
+        if (turn != 0)
+            return turn;
+    }
+    buf_drop(&t->in, start);
+    if (t->in.len > LINE_MAX_BYTES) {
+        refuse(t, "too_large", "a line may have at most 32 MiB");
+        t->skipping = true;
+    }
+    if (t->skipping)
+        t->in.len = 0;
+    return 0;
+}
+
+static void finish_cell(struct talk *t)
+{
+    struct repl *r = t->repl;
+    struct cell *c = guest_take(&r->guest);
+
+    t->running = false;
+    show_end(&r->show, c);
+    show_files(&r->show, r->guest.session, c);
+    answer_cell(t, c);
+    cell_free(c);
+}
+
+/* Ctrl-C stops the cell, or the repl where there is none. */
+static int on_turn(struct talk *t, int turn)
+{
+    if (turn & TURN_CLOSED)
+        return EXIT_PIPE;
+    if (turn & TURN_STOP)
+        return EXIT_TERMINATED;
+    if (turn & TURN_SIGINT && !t->running)
+        return EXIT_INTERRUPTED;
+    if (turn & TURN_SIGINT)
+        session_interrupt(t->repl->guest.session);
+    return 0;
+}
+
+static int loop(struct talk *t, struct err *e)
+{
+    struct repl *r = t->repl;
+
+    for (;;) {
+        int turn = pump(t, e);
+        if (turn == 0 && t->ended && !t->running)
+            return 0;
+        if (turn == 0)
+            turn = owner_turn(&r->owner, t->ended ? -1 : STDIN_FILENO, e);
+        if (turn > 0 && turn & TURN_INPUT) {
+            int more = take_input(t, e);
+            turn = more < 0 ? -1 : turn | more;
+        }
+        if (turn < 0)
+            return -1;
+        int status = on_turn(t, turn);
+        if (status)
+            return status;
+        if (r->guest.cell)
+            finish_cell(t);
+    }
+}
+
+int repl_json(struct repl *r, struct err *e)
+{
+    struct talk t = {.repl = r};
+    int status = loop(&t, e);
+
+    for (; t.n > 0; t.n--, t.first = (t.first + 1) % QUEUE) {
+        free(t.queue[t.first].code);
+        free(t.queue[t.first].answer);
+    }
+    buf_done(&t.in);
+    return status;
+}

@@ -1,0 +1,322 @@
+/* run: one program in a fresh box.
+ *
+ *     read the program and open the files ─▶ keeper ─▶ box ─▶ uploads ─▶ the cell ─▶ results
+ *
+ * What can be wrong with the command line is found before anything is started, and is exit status 2.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "cli/cli.h"
+#include "cli/environment.h"
+#include "cli/export.h"
+#include "cli/guest.h"
+#include "cli/options.h"
+#include "cli/owner.h"
+#include "cli/program.h"
+#include "cli/show.h"
+#include "session/cell_json.h"
+
+const char run_help[] =
+    "usage: retort run [OPTION]… [-c CODE | FILE.py | -]\n"
+    "\n"
+    "Runs one Python program in a fresh sealed box, and ends the box.\n"
+    "\n"
+    "  -c CODE             run this text; else FILE.py; \"-\" reads standard input\n"
+    "  -f FILE, -f N=FILE  copy a file into the workspace, under the name N (repeat)\n"
+    "  -o DIR              copy new and changed files, and figures, to DIR\n"
+    "  --environment E     a virtual environment (a path) or a configured name\n"
+    "  --json              print the result as one JSON object\n"
+    "\n" OPTIONS_LIMITS_HELP
+    "\n"
+    "Exit status: 0 it ran, 1 it raised, or what it gave to sys.exit; 2 wrong usage,\n"
+    "124 time limit, 125 retort failed, 130 Ctrl-C, 137 memory limit.\n";
+
+#define UPLOADS_MAX 1000
+
+struct upload {
+    char *name; /* in the workspace */
+    const char *path;
+    int fd;
+};
+
+struct job {
+    struct options options;
+    const char *code; /* of -c */
+    struct buf program;
+    struct upload *uploads;
+    unsigned n_uploads;
+    const char *out_dir;
+    struct export export;
+    struct environment env;
+    struct owner owner;
+    struct guest guest;
+    struct show show;
+};
+
+/* ---- the command line ---- */
+
+/* "PATH", or "NAME=PATH" unless there is a file that is called so. */
+static int add_upload(struct job *j, char *arg)
+{
+    struct upload u = {.path = arg, .fd = -1};
+    char *equals = strchr(arg, '=');
+    const char *name;
+
+    if (equals && access(arg, F_OK) < 0) {
+        *equals = '\0';
+        name = arg;
+        u.path = equals + 1;
+    } else {
+        const char *slash = strrchr(arg, '/');
+        name = slash ? slash + 1 : arg;
+    }
+    if (!export_plain_path(name))
+        return usage_error("run", "-f: \"%s\" cannot be the name of a file in the workspace", name);
+    for (unsigned i = 0; i < j->n_uploads; i++) {
+        if (strcmp(j->uploads[i].name, name) == 0)
+            return usage_error("run", "-f: two files would be called \"%s\": rename one as in "
+                                      "-f other=%s",
+                               name, u.path);
+    }
+    if (j->n_uploads == UPLOADS_MAX)
+        return usage_error("run", "-f: more than %d files", UPLOADS_MAX);
+    u.name = xstrdup(name);
+    j->uploads = reallocarray(j->uploads, j->n_uploads + 1, sizeof(u));
+    assert_that(j->uploads);
+    j->uploads[j->n_uploads++] = u;
+    return 0;
+}
+
+static int parse(struct job *j, int argc, char **argv)
+{
+    static const struct option own[] = {
+        {"code", required_argument, NULL, 'c'},
+        {"file", required_argument, NULL, 'f'},
+        {"out", required_argument, NULL, 'o'},
+        {0},
+    };
+    int c;
+
+    options_init(&j->options, "run");
+    while ((c = options_next(&j->options, argc, argv, "c:f:o:", own)) != -1) {
+        if (c == OPTIONS_WRONG)
+            return EXIT_USAGE;
+        if (c == 'c' && j->code)
+            return usage_error("run", "-c can be given once");
+        if (c == 'c')
+            j->code = optarg;
+        if (c == 'f' && add_upload(j, optarg) != 0)
+            return EXIT_USAGE;
+        if (c == 'o')
+            j->out_dir = optarg;
+    }
+    return 0;
+}
+
+static int complain(const struct err *e)
+{
+    fprintf(stderr, "retort: run: %s\n", e->text);
+    return EXIT_USAGE;
+}
+
+static int read_program(struct job *j, int argc, char **argv)
+{
+    const char *file = optind < argc ? argv[optind] : "-";
+    struct err e;
+
+    if (optind + 1 < argc)
+        return usage_error("run", "one program at a time: \"%s\" is one too many",
+                           argv[optind + 1]);
+    if (j->code && optind < argc)
+        return usage_error("run", "-c and \"%s\" are two programs: give one", file);
+    if (j->code) {
+        buf_add_text(&j->program, j->code);
+        return program_check("the text of -c", &j->program, &e) < 0 ? complain(&e) : 0;
+    }
+    if (optind == argc && isatty(STDIN_FILENO))
+        return usage_error("run", "which program? Give -c CODE, a FILE.py, or \"-\" for standard "
+                                  "input (\"retort repl\" is interactive)");
+    return program_read(file, &j->program, &e) < 0 ? complain(&e) : 0;
+}
+
+static int open_uploads(struct job *j)
+{
+    struct stat st;
+    struct err e;
+
+    for (unsigned i = 0; i < j->n_uploads; i++) {
+        struct upload *u = &j->uploads[i];
+        u->fd = open(u->path, O_RDONLY | O_CLOEXEC);
+        if (u->fd < 0 || fstat(u->fd, &st) < 0) {
+            err_set(&e, errno, "cannot open %s", u->path);
+            return complain(&e);
+        }
+        if (S_ISDIR(st.st_mode)) {
+            err_set(&e, 0, "%s is a directory: -f takes files", u->path);
+            return complain(&e);
+        }
+    }
+    return 0;
+}
+
+/* ---- running ---- */
+
+static int upload(struct job *j, struct err *e)
+{
+    for (unsigned i = 0; i < j->n_uploads; i++) {
+        struct upload *u = &j->uploads[i];
+        if (session_put(j->guest.session, u->name, u->fd, e) < 0) {
+            err_wrap(e, "cannot copy %s into the workspace", u->path);
+            if (e->code == ENOSPC)
+                strncat(e->text, " (raise --disk or --files)",
+                        sizeof(e->text) - strlen(e->text) - 1);
+            return -1;
+        }
+        fd_close(&u->fd);
+    }
+    return 0;
+}
+
+/* How a set of enum turn ends us; 0 where it does not. */
+static int status_of_turn(int turn)
+{
+    if (turn & TURN_STOP)
+        return EXIT_TERMINATED;
+    if (turn & TURN_CLOSED)
+        return EXIT_PIPE;
+    return turn & TURN_SIGINT ? EXIT_INTERRUPTED : 0;
+}
+
+/* The first Ctrl-C interrupts, the second leaves. 0 when the cell is finished. */
+static int wait_for_cell(struct job *j, struct err *e)
+{
+    bool interrupted = false;
+
+    while (!j->guest.cell) {
+        int turn = owner_turn(&j->owner, -1, e);
+        if (turn < 0)
+            return -1;
+        if (turn & TURN_SIGINT && !interrupted) {
+            interrupted = true;
+            session_interrupt(j->guest.session);
+            turn &= ~TURN_SIGINT;
+        }
+        int status = status_of_turn(turn);
+        if (status)
+            return status;
+    }
+    return 0;
+}
+
+static int status_of_cell(const struct cell *c)
+{
+    int given = c->exit_code & 255;
+
+    switch (c->status) {
+    case CELL_INTERRUPTED:
+        return EXIT_INTERRUPTED;
+    case CELL_LIMIT:
+        if (c->limit.kind == LIMIT_KIND_MEMORY)
+            return EXIT_MEMORY;
+        return c->limit.kind == LIMIT_KIND_WALL || c->limit.kind == LIMIT_KIND_CPU ? EXIT_TIME
+                                                                                    : EXIT_RAISED;
+    case CELL_CRASHED: /* os._exit has a status; a signal has none that is the program's */
+        return c->left ? given : given > 0 && given <= 128 ? given : EXIT_RAISED;
+    case CELL_FAILED:
+        return c->left ? given : EXIT_RAISED;
+    case CELL_OK:
+        break;
+    }
+    return EXIT_RAN;
+}
+
+static void print_json(struct job *j, const struct cell *c)
+{
+    json_t *json = cell_json(c);
+    char *text = json_dumps(json, CELL_JSON_FLAGS);
+
+    assert_that(text);
+    outlet_say(&j->owner.out, 1, "%s\n", text);
+    free(text);
+    json_decref(json);
+}
+
+/* In a box that stands: everything from the uploads to the results. Returns the exit status, or -1
+ * where retort failed. */
+static int run_in_box(struct job *j, struct err *e)
+{
+    if (upload(j, e) < 0 || guest_start(&j->guest, j->program.data, j->program.len, 0, e) < 0)
+        return -1;
+    int status = wait_for_cell(j, e);
+    if (status != 0)
+        return status;
+    const struct cell *c = j->guest.cell;
+    show_end(&j->show, c);
+    show_files(&j->show, j->guest.session, c);
+    if (j->options.json)
+        print_json(j, c);
+    return j->show.failed ? EXIT_RETORT_FAILED : status_of_cell(c);
+}
+
+static int run(struct job *j)
+{
+    struct options *o = &j->options;
+    struct err e;
+
+    if (owner_start(&j->owner, &j->env, &o->limits, false, &e) < 0)
+        return owner_failed(&e);
+    show_init(&j->show, &j->owner.out, &o->limits, j->out_dir ? &j->export : NULL, o->json);
+    int status = guest_open(&j->guest, &j->owner, &o->limits, &j->show.view, &e);
+    status = status > 0 ? status_of_turn(status) : status < 0 ? -1 : run_in_box(j, &e);
+    guest_close(&j->guest);
+    owner_stop(&j->owner);
+    return status < 0 ? owner_failed(&e) : status;
+}
+
+static int prepare(struct job *j, int argc, char **argv)
+{
+    struct err e;
+    int status = read_program(j, argc, argv);
+
+    if (status == 0)
+        status = open_uploads(j);
+    if (status == 0 && environment_load(j->options.environment, "", &j->env, &e) < 0)
+        status = complain(&e);
+    /* The workspace's limit also bounds what can come out of it. */
+    if (status == 0 && j->out_dir &&
+        export_open(&j->export, j->out_dir, j->options.limits.disk, &e) < 0)
+        status = complain(&e);
+    return status;
+}
+
+int verb_run(int argc, char **argv)
+{
+    struct job j = {.export.fd = -1};
+    int status = parse(&j, argc, argv);
+
+    if (status == 0 && j.options.help) {
+        fputs(run_help, stdout);
+    } else if (status == 0) {
+        status = prepare(&j, argc, argv);
+        if (status == 0)
+            status = run(&j);
+    }
+    for (unsigned i = 0; i < j.n_uploads; i++) {
+        fd_close(&j.uploads[i].fd);
+        free(j.uploads[i].name);
+    }
+    free(j.uploads);
+    buf_done(&j.program);
+    export_close(&j.export);
+    environment_done(&j.env);
+    return status;
+}

@@ -1,0 +1,328 @@
+/* init: pid 1 of a box. C only; no capability, its own uid (where there is one to have), the same
+ * seccomp filter as user code, and none of its memory.
+ *
+ * It is the one process of ours that resolves the guest's paths, and it does so where a path can lead
+ * nowhere else than into the guest's own workspace. It reaps what the guest leaves behind, and where
+ * the host gives us no cgroup it watches how much memory the box uses.
+ *
+ * When it goes, the kernel ends every process of the box; when the keeper goes, init goes.
+ */
+#include "init/init.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "init/changes.h"
+#include "init/files.h"
+#include "init/transfer.h"
+#include "init/usage.h"
+#include "wire/fields.h"
+#include "wire/msg.h"
+#include "wire/proto.h"
+
+#define WATCH_MS 100
+#define SETUP_FD 3
+#define FILES_FD 4
+
+struct init {
+    int setup, files;
+    const struct box_plan *plan;
+    struct changes changes;
+    struct transfers transfers;
+    struct usage usage;
+    bool told_short; /* the keeper knows that memory ran out */
+};
+
+static void say_failed(int setup, const char *step, const struct err *why)
+{
+    cleanup_buf struct buf b = {0};
+    struct err ignored;
+
+    msg_begin(&b, SETUP_FAILED);
+    fields_put_text(&b, step);
+    fields_put_text(&b, why->text);
+    msg_send(setup, &b, NULL, 0, &ignored);
+}
+
+static void say(int fd, uint32_t type)
+{
+    cleanup_buf struct buf b = {0};
+    struct err e;
+
+    msg_begin(&b, type);
+    if (msg_send(fd, &b, NULL, 0, &e) < 0)
+        _exit(1); /* the keeper is gone */
+}
+
+static void answer(struct init *in, const struct buf *b, int fd)
+{
+    struct err e;
+
+    /* A peer that does not read its answers only hurts its own box. */
+    if (msg_send(in->files, b, &fd, fd >= 0, &e) < 0 && e.code != EAGAIN)
+        _exit(1);
+}
+
+static void answer_done(struct init *in, uint32_t req, int error, const char *reason)
+{
+    cleanup_buf struct buf b = {0};
+
+    msg_begin(&b, FILE_DONE);
+    fields_put_u32(&b, req);
+    fields_put_u32(&b, (uint32_t)error);
+    fields_put_text(&b, reason);
+    answer(in, &b, -1);
+}
+
+/* ---- requests ---- */
+
+static void on_put(struct init *in, struct fields *f, struct msg *m)
+{
+    char path[FILES_PATH];
+    struct err e;
+
+    uint32_t req = fields_get_u32(f);
+    fields_get_text(f, path, sizeof(path));
+    cleanup_fd int pipe = msg_take_fd(m, 0);
+    if (!fields_end(f) || pipe < 0)
+        answer_done(in, req, EINVAL, "the path is too long or not a path");
+    else if (transfers_begin(&in->transfers, req, path, &pipe, &e) < 0)
+        answer_done(in, req, e.code, e.text);
+}
+
+static void on_put_end(struct init *in, struct fields *f, struct msg *m)
+{
+    (void)m;
+    uint32_t req = fields_get_u32(f);
+    uint64_t size = fields_get_u64(f);
+    if (fields_end(f))
+        transfers_end(&in->transfers, req, size);
+}
+
+static void on_get(struct init *in, struct fields *f, struct msg *m)
+{
+    cleanup_buf struct buf b = {0};
+    char path[FILES_PATH];
+    struct file_facts facts;
+    struct err e;
+    (void)m;
+
+    uint32_t req = fields_get_u32(f);
+    fields_get_text(f, path, sizeof(path));
+    if (!fields_end(f)) {
+        answer_done(in, req, EINVAL, "the path is too long or not a path");
+        return;
+    }
+    cleanup_fd int fd = files_open(path, &facts, &e);
+    if (fd < 0) {
+        answer_done(in, req, e.code, e.text);
+        return;
+    }
+    msg_begin(&b, FILE_OPENED);
+    fields_put_u32(&b, req);
+    fields_put_u64(&b, facts.size);
+    fields_put_u64(&b, facts.mtime_ns);
+    answer(in, &b, fd);
+}
+
+struct change_ctx {
+    struct init *in;
+    uint32_t req;
+};
+
+static void tell_change(void *ctx, const struct change *c)
+{
+    struct change_ctx *x = ctx;
+    cleanup_buf struct buf b = {0};
+
+    msg_begin(&b, FILE_CHANGE);
+    fields_put_u32(&b, x->req);
+    fields_put_u8(&b, (uint8_t)c->kind);
+    fields_put_u64(&b, c->size);
+    fields_put_u64(&b, c->mtime_ns);
+    fields_put_bytes(&b, c->sha256, c->has_sha256 ? sizeof(c->sha256) : 0);
+    fields_put_text(&b, c->path);
+    answer(x->in, &b, -1);
+}
+
+static void on_changes(struct init *in, struct fields *f, struct msg *m)
+{
+    (void)m;
+    struct change_ctx x = {in, fields_get_u32(f)};
+    struct err e = {0};
+
+    if (changes_report(&in->changes, tell_change, &x, &e) < 0)
+        answer_done(in, x.req, e.code ? e.code : EIO, e.text);
+    else
+        answer_done(in, x.req, 0, "");
+}
+
+static void on_space(struct init *in, struct fields *f, struct msg *m)
+{
+    cleanup_buf struct buf b = {0};
+    uint64_t bytes, inodes;
+    (void)m;
+
+    uint32_t req = fields_get_u32(f);
+    files_space(&bytes, &inodes);
+    msg_begin(&b, FILE_USED);
+    fields_put_u32(&b, req);
+    fields_put_u64(&b, bytes);
+    fields_put_u64(&b, inodes);
+    answer(in, &b, -1);
+}
+
+static void on_usage(struct init *in, struct fields *f, struct msg *m)
+{
+    cleanup_buf struct buf b = {0};
+    (void)m;
+
+    uint32_t req = fields_get_u32(f);
+    usage_sample(&in->usage);
+    msg_begin(&b, FILE_USAGE_IS);
+    fields_put_u32(&b, req);
+    fields_put_u64(&b, in->usage.cpu_us);
+    fields_put_u64(&b, in->usage.peak);
+    fields_put_u64(&b, in->usage.crowded);
+    answer(in, &b, -1);
+}
+
+static void on_message(struct init *in, struct msg *m)
+{
+    static void (*const handlers[])(struct init *, struct fields *, struct msg *) = {
+        [FILE_PUT] = on_put,         [FILE_PUT_END] = on_put_end, [FILE_GET] = on_get,
+        [FILE_CHANGES] = on_changes, [FILE_SPACE] = on_space,     [FILE_USAGE] = on_usage,
+    };
+    struct fields f;
+
+    fields_init(&f, m->data, m->len);
+    if (m->type < sizeof(handlers) / sizeof(*handlers) && handlers[m->type])
+        handlers[m->type](in, &f, m);
+}
+
+/* ---- the loop ---- */
+
+static void reap(void)
+{
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        ;
+}
+
+/* Where no cgroup holds the sum: look at it ten times a second, and end what is over it. The keeper
+ * is told first, so that the session's owner learns the truth. */
+static void watch_memory(struct init *in)
+{
+    usage_sample(&in->usage);
+    if (in->plan->memory == LIMIT_NONE || in->usage.now <= in->plan->memory)
+        return;
+    if (!in->told_short)
+        say(in->setup, SETUP_SHORT);
+    in->told_short = true;
+    kill(-1, SIGKILL);
+}
+
+static void on_transfer_over(void *ctx, uint32_t req, const char *path, const struct err *why)
+{
+    struct init *in = ctx;
+
+    if (why) {
+        answer_done(in, req, why->code ? why->code : EIO, why->text);
+        return;
+    }
+    changes_forget(&in->changes, path); /* an upload is not a change that a cell made */
+    answer_done(in, req, 0, "");
+}
+
+static void serve_owner(struct init *in)
+{
+    static struct msg m;
+    struct err e;
+    int r = msg_recv(in->files, &m, &e);
+
+    if (r == 0 || (r < 0 && e.code != EAGAIN && e.code != EBADMSG))
+        in->files = -1; /* the owner let go; the keeper will end us */
+    if (r > 0)
+        on_message(in, &m);
+    msg_done(&m);
+}
+
+_Noreturn static void loop(struct init *in)
+{
+    struct pollfd fds[2 + TRANSFERS];
+
+    for (;;) {
+        fds[0] = (struct pollfd){.fd = in->files, .events = POLLIN};
+        fds[1] = (struct pollfd){.fd = in->setup, .events = POLLIN};
+        nfds_t moving = transfers_poll(&in->transfers, fds + 2);
+        int ready = poll(fds, 2 + moving, in->plan->has_cgroup ? -1 : WATCH_MS);
+        reap();
+        if (!in->plan->has_cgroup)
+            watch_memory(in);
+        if (ready <= 0)
+            continue;
+        if (fds[1].revents)
+            _exit(0); /* the keeper has nothing more to say but goodbye */
+        if (fds[0].revents)
+            serve_owner(in);
+        transfers_move(&in->transfers, fds + 2, moving, on_transfer_over, in);
+    }
+}
+
+static void on_signal(int signal)
+{
+    (void)signal; /* only there to interrupt poll */
+}
+
+/* Descriptors: only the two we talk on. */
+static void arrange_descriptors(int setup_fd, int files_fd, struct init *in)
+{
+    dup3(setup_fd, 100, O_CLOEXEC);
+    dup3(files_fd, 101, O_CLOEXEC);
+    if (dup3(100, SETUP_FD, O_CLOEXEC) < 0 || dup3(101, FILES_FD, O_CLOEXEC) < 0)
+        _exit(1);
+    close_range(0, 2, 0);
+    close_range(FILES_FD + 1, ~0U, 0);
+    in->setup = SETUP_FD;
+    in->files = FILES_FD;
+}
+
+void init_run(struct box_init *b, int setup_fd, int files_fd)
+{
+    static struct init in;
+    static struct msg m;
+    const char *failed;
+    struct err e = {0};
+    struct sigaction action = {.sa_handler = on_signal};
+
+    in.plan = b->plan;
+    arrange_descriptors(setup_fd, files_fd, &in);
+    prctl(PR_SET_NAME, "init");
+    for (int s = 1; s < NSIG; s++)
+        signal(s, SIG_DFL);
+    sigaction(SIGCHLD, &action, NULL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (msg_recv(in.setup, &m, &e) <= 0 || m.type != SETUP_GO)
+        _exit(1);
+    if (box_init_enter(b, &failed, &e) < 0) {
+        say_failed(in.setup, failed, &e);
+        _exit(1);
+    }
+    if (files_init(&e) < 0) {
+        say_failed(in.setup, "init-workspace", &e);
+        _exit(1);
+    }
+    fd_set_nonblock(in.files);
+    say(in.setup, SETUP_DONE);
+    loop(&in);
+}

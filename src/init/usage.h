@@ -1,0 +1,13 @@
+/* usage: what the processes of a box use, where no cgroup tells. */
+#pragma once
+
+#include <stdint.h>
+
+struct usage {
+    uint64_t now, peak; /* bytes of memory, files in memory included */
+    uint64_t cpu_us;    /* never goes down */
+    uint64_t crowded;   /* how often as many processes were seen as there may be */
+};
+
+/* Look once, and update. */
+void usage_sample(struct usage *u);

@@ -1,0 +1,699 @@
+/* boxes: one box from its making to its end, and the pool of ready ones. Runs in the keeper.
+ *
+ * Everything here is a reaction to a message or a death, so that making one box never keeps another
+ * waiting. Nothing that a box says is more than "done" or "failed, because": the keeper reads no
+ * content.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "box/steps.h"
+#include "init/init.h"
+#include "keeper/state.h"
+#include "wire/proto.h"
+
+#define NAMESPACES                                                                                 \
+    (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
+
+/* How long after the last request the pool is refilled: later than the cell that the request was
+ * made for, sooner than a person's next one. */
+#define REFILL_DELAY_MS 4
+
+/* ---- talking to the owner ---- */
+
+static void tell_failed(struct state *s, uint32_t request, const char *why)
+{
+    cleanup_buf struct buf m = {0};
+
+    msg_begin(&m, KEEPER_FAILED);
+    fields_put_u32(&m, request);
+    fields_put_text(&m, why);
+    owner_tell(s, &m, NULL, 0);
+}
+
+static void tell_died(struct state *s, struct box *b, int status)
+{
+    cleanup_buf struct buf m = {0};
+
+    if (cgroup_oom_kills(&s->cgroups, b->id) > b->oom_kills)
+        b->memory_short = true;
+    msg_begin(&m, KEEPER_DIED);
+    fields_put_u32(&m, b->id);
+    fields_put_u32(&m, (uint32_t)status);
+    fields_put_u8(&m, b->memory_short);
+    owner_tell(s, &m, NULL, 0);
+}
+
+/* ---- the end ---- */
+
+static void box_unlink(struct state *s, struct box *b)
+{
+    for (struct box **at = &s->boxes; *at; at = &(*at)->next)
+        if (*at == b) {
+            *at = b->next;
+            return;
+        }
+}
+
+static void close_owner_ends(struct box *b)
+{
+    fd_close(&b->cell_fd);
+    fd_close(&b->stdout_fd);
+    fd_close(&b->stderr_fd);
+    fd_close(&b->files_fd);
+}
+
+static void box_free_when_gone(struct state *s, struct box *b)
+{
+    cleanup_buf struct buf m = {0};
+    struct err e;
+
+    if (b->phase != BOX_ENDING || b->init_pid || b->kernel_pid || b->asked_zygote)
+        return;
+    /* Every process is reaped, so this can fail only for a moment, while the last one's exit is
+     * still on its way through the kernel. */
+    for (int tries = 0; b->has_cgroup && cgroup_remove(&s->cgroups, b->id, &e) < 0 && tries < 100;
+         tries++)
+        usleep(200);
+    s->slot_used[b->plan.slot] = false;
+    if (b->tell_end) {
+        msg_begin(&m, KEEPER_DESTROYED);
+        fields_put_u32(&m, b->id);
+        owner_tell(s, &m, NULL, 0);
+    }
+    box_unlink(s, b);
+    free(b);
+}
+
+static void close_namespaces(struct box *b)
+{
+    for (int i = 0; i < BOX_NAMESPACES; i++)
+        fd_close(&b->namespaces[i]);
+}
+
+void box_end(struct state *s, struct box *b)
+{
+    if (b->phase != BOX_ENDING) {
+        b->phase = BOX_ENDING;
+        watch_close(s, &b->init_setup);
+        watch_close(s, &b->kernel_setup);
+        close_owner_ends(b);
+        close_namespaces(b);
+        /* pid 1 takes its whole namespace along. Not reaped yet, so the pid is still its own. */
+        if (b->init_pid)
+            kill(b->init_pid, SIGKILL);
+    }
+    box_free_when_gone(s, b);
+}
+
+/* Making it failed: whoever waits hears why. */
+static void box_fail(struct state *s, struct box *b, const char *why)
+{
+    if (b->phase == BOX_ENDING)
+        return;
+    if (b->requested)
+        tell_failed(s, b->request, why);
+    b->requested = false;
+    box_end(s, b);
+}
+
+static void box_fail_step(struct state *s, struct box *b, const char *step, const struct err *e)
+{
+    char why[700];
+
+    snprintf(why, sizeof(why), "step %s: %s", step, e->text);
+    box_fail(s, b, why);
+}
+
+/* ---- handing over ---- */
+
+static void hand_over(struct state *s, struct box *b, bool from_pool)
+{
+    cleanup_buf struct buf m = {0};
+    int fds[4 + CGROUP_METERS] = {b->cell_fd, b->stdout_fd, b->stderr_fd, b->files_fd};
+    struct err e;
+
+    int meters = step_fails("box-meters", &e) < 0
+                     ? -1
+                     : cgroup_meters(&s->cgroups, b->id, fds + 4, &e);
+    if (meters < 0) {
+        box_fail_step(s, b, "box-meters", &e);
+        return;
+    }
+    b->phase = BOX_OUT;
+    b->requested = false;
+    msg_begin(&m, KEEPER_CREATED);
+    fields_put_u32(&m, b->request);
+    fields_put_u32(&m, b->id);
+    fields_put_u8(&m, from_pool);
+    fields_put_u8(&m, (uint8_t)s->cgroups.version);
+    owner_tell(s, &m, fds, 4 + (unsigned)meters);
+    close_owner_ends(b);
+    for (int i = 0; i < meters; i++)
+        fd_close(&fds[4 + i]);
+    s->refill_at_ms = clock_now_ms() + REFILL_DELAY_MS;
+}
+
+/* ---- set-up messages from the two halves ---- */
+
+static void say_go(struct state *s, struct box *b, int fd)
+{
+    cleanup_buf struct buf m = {0};
+    struct err e;
+
+    msg_begin(&m, SETUP_GO);
+    if (msg_send(fd, &m, NULL, 0, &e) < 0)
+        box_fail(s, b, e.text);
+}
+
+/* The kernel process confines itself when the root stands and its cgroup is on. */
+static void kernel_go(struct state *s, struct box *b)
+{
+    if (b->init_stands && b->kernel_pid && b->phase == BOX_MAKING)
+        say_go(s, b, b->kernel_setup.fd);
+}
+
+/* One message of a half. SETUP_FAILED ends the box. */
+static uint32_t setup_recv(struct state *s, struct box *b, struct watch *from, const char *half)
+{
+    char step[64], why[512];
+    struct fields f;
+    struct err e = {0};
+
+    if (msg_recv(from->fd, &s->in, &e) <= 0) {
+        err_set(&e, 0, "%s ended before it was ready", half);
+        box_fail_step(s, b, "box-fork", &e);
+        return 0;
+    }
+    msg_done(&s->in);
+    if (s->in.type != SETUP_FAILED)
+        return s->in.type;
+    fields_init(&f, s->in.data, s->in.len);
+    fields_get_text(&f, step, sizeof(step));
+    fields_get_text(&f, why, sizeof(why));
+    err_set(&e, 0, "%s", why);
+    box_fail_step(s, b, step, &e);
+    return 0;
+}
+
+static void on_init_setup(struct state *s, void *ctx)
+{
+    struct box *b = ctx;
+
+    if (b->phase != BOX_MAKING) {
+        /* Ready boxes are silent, but for the one thing that init may have to say. */
+        struct err e;
+        if (msg_recv(b->init_setup.fd, &s->in, &e) > 0 && s->in.type == SETUP_SHORT)
+            b->memory_short = true;
+        else
+            watch_close(s, &b->init_setup);
+        msg_done(&s->in);
+        return;
+    }
+    if (setup_recv(s, b, &b->init_setup, "init") != SETUP_DONE)
+        return;
+    b->init_stands = true;
+    kernel_go(s, b);
+}
+
+static void on_kernel_setup(struct state *s, void *ctx)
+{
+    struct box *b = ctx;
+
+    if (setup_recv(s, b, &b->kernel_setup, "the kernel process") != SETUP_DONE)
+        return;
+    watch_close(s, &b->kernel_setup);
+    if (b->requested) {
+        hand_over(s, b, false);
+    } else {
+        b->phase = BOX_READY;
+        s->refill_at_ms = clock_now_ms() + 1; /* is it full now? */
+    }
+}
+
+/* ---- making ---- */
+
+static int map_ids(struct state *s, struct box *b, struct err *e)
+{
+    char path[64], map[128];
+
+    /* Two host ids for each slot: no other box has them. */
+    if (s->own_ids)
+        snprintf(map, sizeof(map), "%d %u 1\n%d %u 1\n", BOX_INIT_ID, 1 + 2 * b->plan.slot,
+                 BOX_USER_ID, 2 + 2 * b->plan.slot);
+    else
+        snprintf(map, sizeof(map), "%d 0 1\n", BOX_USER_ID);
+    snprintf(path, sizeof(path), "/proc/%d/uid_map", b->init_pid);
+    if (fd_put_text(AT_FDCWD, path, map, e) < 0)
+        return -1;
+    snprintf(path, sizeof(path), "/proc/%d/gid_map", b->init_pid);
+    return fd_put_text(AT_FDCWD, path, map, e);
+}
+
+/* While init is still like us: later on it lets nobody look at it. */
+static int hold_namespaces(struct box *b, struct err *e)
+{
+    static const char *const names[BOX_NAMESPACES] = {"user", "pid", "mnt", "net", "ipc", "uts"};
+    char path[64];
+
+    for (int i = 0; i < BOX_NAMESPACES; i++) {
+        snprintf(path, sizeof(path), "/proc/%d/ns/%s", b->init_pid, names[i]);
+        b->namespaces[i] = open(path, O_RDONLY | O_CLOEXEC);
+        if (b->namespaces[i] < 0)
+            return err_set(e, errno, "cannot open %s", path);
+    }
+    return 0;
+}
+
+static int clone_init(struct state *s, struct box *b, int setup_fd, int files_fd, struct err *e)
+{
+    cleanup_fd int cgroup = cgroup_open(&s->cgroups, b->id);
+    struct clone_args args = {
+        .flags = NAMESPACES | (cgroup >= 0 ? CLONE_INTO_CGROUP : 0),
+        .exit_signal = SIGCHLD,
+        .cgroup = (uint64_t)(cgroup >= 0 ? cgroup : 0),
+    };
+
+    if (s->cgroups.version == 2 && cgroup < 0)
+        return err_set(e, errno, "cannot open the box's cgroup");
+    long pid = syscall(SYS_clone3, &args, sizeof(args));
+    if (pid < 0)
+        return err_set(e, errno, "clone3");
+    if (pid == 0) {
+        struct box_init init = {.plan = &b->plan, .view = &s->view, .filter = &s->filter};
+        init_run(&init, setup_fd, files_fd);
+    }
+    b->init_pid = (pid_t)pid;
+    return 0;
+}
+
+/* The ends that live in the box; closed when both halves have theirs. */
+struct far_ends {
+    int init_setup, kernel_setup, cell, out, err, files;
+};
+
+static void far_ends_close(struct far_ends *f)
+{
+    fd_close(&f->init_setup);
+    fd_close(&f->kernel_setup);
+    fd_close(&f->cell);
+    fd_close(&f->out);
+    fd_close(&f->err);
+    fd_close(&f->files);
+}
+
+static int make_channels(struct state *s, struct box *b, struct far_ends *far, struct err *e)
+{
+    int pair[2];
+
+    if (msg_pair(pair, e) < 0)
+        return -1;
+    far->init_setup = pair[1];
+    if (watch_add(s, &b->init_setup, pair[0], on_init_setup, b, e) < 0)
+        return -1;
+    if (msg_pair(pair, e) < 0)
+        return -1;
+    far->kernel_setup = pair[1];
+    if (watch_add(s, &b->kernel_setup, pair[0], on_kernel_setup, b, e) < 0)
+        return -1;
+    if (msg_pair(pair, e) < 0)
+        return -1;
+    b->files_fd = pair[0];
+    far->files = pair[1];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_set(e, errno, "cannot make a socket pair");
+    b->cell_fd = pair[0];
+    far->cell = pair[1];
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return err_set(e, errno, "cannot make a pipe");
+    b->stdout_fd = pair[0];
+    far->out = pair[1];
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return err_set(e, errno, "cannot make a pipe");
+    b->stderr_fd = pair[0];
+    far->err = pair[1];
+    return 0;
+}
+
+/* A step by its name: on purpose or in earnest, it fails the same way. */
+#define TRY(step, call)                                                                            \
+    do {                                                                                           \
+        if (step_fails(step, &e) < 0 || (call) < 0) {                                              \
+            box_fail_step(s, b, step, &e);                                                         \
+            return;                                                                                \
+        }                                                                                          \
+    } while (0)
+
+static int make_cgroup(struct state *s, struct box *b, struct err *e)
+{
+    b->has_cgroup = true; /* even a half-made one is removed */
+    return cgroup_make(&s->cgroups, b->id, &b->limits, e);
+}
+
+static int ask_zygote(struct state *s, struct box *b, const struct far_ends *far, struct err *e)
+{
+    int r = zygote_ask(s, b, far->kernel_setup, far->out, far->err, far->cell, e);
+    b->asked_zygote = r == 0;
+    close_namespaces(b);
+    return r;
+}
+
+static void box_make(struct state *s, struct box *b)
+{
+    __attribute__((cleanup(far_ends_close))) struct far_ends far = {-1, -1, -1, -1, -1, -1};
+    struct err e = {0};
+
+    TRY("box-cgroup", make_cgroup(s, b, &e));
+    TRY("box-namespaces", make_channels(s, b, &far, &e));
+    if (clone_init(s, b, far.init_setup, far.files, &e) < 0) {
+        box_fail_step(s, b, "box-namespaces", &e);
+        return;
+    }
+    /* Before it may do anything: limits on, ids mapped. */
+    TRY("box-attach", cgroup_attach(&s->cgroups, b->id, b->init_pid, &e));
+    TRY("box-identity", map_ids(s, b, &e));
+    TRY("box-hold", hold_namespaces(b, &e));
+    say_go(s, b, b->init_setup.fd);
+    if (b->phase != BOX_MAKING)
+        return;
+    /* init builds the root while the zygote forks. */
+    TRY("box-fork", ask_zygote(s, b, &far, &e));
+}
+
+static int take_slot(struct state *s, uint32_t *ret)
+{
+    for (unsigned i = SLOT_ZYGOTE + 1; i < s->slots; i++)
+        if (!s->slot_used[i]) {
+            s->slot_used[i] = true;
+            *ret = i;
+            return 0;
+        }
+    return -1;
+}
+
+static struct box *box_new(struct state *s, uint32_t environment, const struct limits *l)
+{
+    uint32_t slot;
+
+    if (take_slot(s, &slot) < 0)
+        return NULL;
+    struct box *b = xcalloc(1, sizeof(*b));
+    *b = (struct box){
+        .id = ++s->last_id,
+        .phase = BOX_MAKING,
+        .limits = *l,
+        .plan = {.environment = environment,
+                 .slot = slot,
+                 .disk = l->disk,
+                 .files = l->files,
+                 .memory = l->memory,
+                 .pids = l->pids,
+                 .cpus_milli = l->cpus_milli == LIMIT_NONE ? UINT32_MAX : (uint32_t)l->cpus_milli,
+                 .has_cgroup = s->cgroups.version != 0,
+                 .own_ids = s->own_ids},
+        .init_setup.fd = -1,
+        .kernel_setup.fd = -1,
+        .cell_fd = -1,
+        .stdout_fd = -1,
+        .stderr_fd = -1,
+        .files_fd = -1,
+        .namespaces = {-1, -1, -1, -1, -1, -1},
+        .next = s->boxes,
+    };
+    s->boxes = b;
+    return b;
+}
+
+/* ---- the pool ---- */
+
+unsigned pool_count(const struct state *s, unsigned environment)
+{
+    unsigned n = 0;
+
+    for (const struct box *b = s->boxes; b; b = b->next)
+        n += b->phase == BOX_READY && b->plan.environment == environment;
+    return n;
+}
+
+/* Can a box made for the standard limits serve this request? What a cgroup holds can be changed, what
+ * was mounted or set on the process cannot. */
+static bool pool_fits(const struct state *s, const struct box *b, uint32_t environment,
+                      const struct limits *l)
+{
+    if (b->phase != BOX_READY || b->plan.environment != environment)
+        return false;
+    if (b->limits.disk != l->disk || b->limits.files != l->files ||
+        b->limits.cpus_milli != l->cpus_milli)
+        return false;
+    return s->cgroups.version != 0 ||
+           (b->limits.memory == l->memory && b->limits.pids == l->pids);
+}
+
+static struct box *pool_take(struct state *s, uint32_t environment, const struct limits *l)
+{
+    struct err e;
+
+    for (struct box *b = s->boxes; b; b = b->next) {
+        if (!pool_fits(s, b, environment, l))
+            continue;
+        bool differs = b->limits.memory != l->memory || b->limits.pids != l->pids;
+        b->limits = *l;
+        if (differs && cgroup_limit(&s->cgroups, b->id, l, &e) < 0)
+            continue; /* it goes on waiting for somebody else; this request is served by a fork */
+        return b;
+    }
+    return NULL;
+}
+
+void pool_refill(struct state *s)
+{
+    s->refill_at_ms = 0;
+    for (unsigned env = 0; env < s->options->n_environments; env++) {
+        unsigned coming = 0;
+        if (!s->zygotes[env].warm)
+            continue;
+        for (struct box *b = s->boxes; b; b = b->next)
+            coming += b->phase == BOX_MAKING && b->plan.environment == env;
+        /* One at a time: the machine's cores belong to the cells. */
+        if (coming > 0 || pool_count(s, env) >= s->options->pool)
+            continue;
+        struct box *b = box_new(s, env, &s->options->limits);
+        if (b)
+            box_make(s, b);
+    }
+}
+
+/* ---- requests ---- */
+
+void box_create(struct state *s, uint32_t request, uint32_t environment, const struct limits *l)
+{
+    struct zygote *z;
+    struct err e;
+
+    if (environment >= s->options->n_environments) {
+        tell_failed(s, request, "there is no such environment");
+        return;
+    }
+    struct box *b = pool_take(s, environment, l);
+    if (b) {
+        b->request = request;
+        b->requested = true;
+        hand_over(s, b, true);
+        return;
+    }
+    z = &s->zygotes[environment];
+    if (z->pid == 0 && zygote_start(s, environment, &e) < 0) {
+        tell_failed(s, request, e.text);
+        return;
+    }
+    b = box_new(s, environment, l);
+    if (!b) {
+        tell_failed(s, request, "too many sessions are open; end one first");
+        return;
+    }
+    b->request = request;
+    b->requested = true;
+    if (z->warm)
+        box_make(s, b); /* else when it is */
+}
+
+struct box *box_find(struct state *s, uint32_t id)
+{
+    for (struct box *b = s->boxes; b; b = b->next)
+        if (b->id == id)
+            return b;
+    return NULL;
+}
+
+void box_signal(struct state *s, struct box *b, int signal)
+{
+    (void)s;
+    if (!b->kernel_pid)
+        return;
+    /* An interrupt goes to the group, as from a terminal: what a cell has started gets it too. The
+     * kernel process is not reaped yet, so the number can mean no one else. */
+    if (signal == SIGINT && kill(-b->kernel_pid, SIGINT) == 0)
+        return;
+    kill(b->kernel_pid, signal);
+}
+
+/* ---- forks and deaths ---- */
+
+static int attach_kernel(struct state *s, struct box *b, pid_t pid, struct err *e)
+{
+    b->kernel_pid = pid;
+    return cgroup_attach(&s->cgroups, b->id, pid, e);
+}
+
+/* `b` may be gone afterwards. */
+static void box_fork_failed(struct state *s, struct box *b, const char *why)
+{
+    struct err e;
+
+    err_set(&e, 0, "%s", why);
+    if (b->phase == BOX_ENDING)
+        box_free_when_gone(s, b);
+    else
+        box_fail_step(s, b, "box-fork", &e);
+}
+
+void box_forked(struct state *s, uint32_t id, pid_t pid)
+{
+    struct box *b = box_find(s, id);
+    struct err e = {0};
+
+    if (!b)
+        return; /* cannot be: a box waits for this answer */
+    b->asked_zygote = false;
+    for (unsigned i = 0; i < s->n_early; i++)
+        if (s->early[i].pid == pid) {
+            s->early[i] = s->early[--s->n_early];
+            box_fork_failed(s, b, "the kernel process died at once");
+            return;
+        }
+    b->kernel_pid = pid;
+    if (b->phase != BOX_MAKING)
+        return; /* it was ended meanwhile; pid 1's death takes this one along */
+    TRY("box-attach-kernel", attach_kernel(s, b, pid, &e));
+    kernel_go(s, b);
+}
+
+void box_not_forked(struct state *s, uint32_t id, const char *why)
+{
+    struct box *b = box_find(s, id);
+
+    if (!b)
+        return;
+    b->asked_zygote = false;
+    box_fork_failed(s, b, why);
+}
+
+static void on_kernel_died(struct state *s, struct box *b, int status)
+{
+    struct err e = {0};
+
+    b->kernel_pid = 0;
+    switch (b->phase) {
+    case BOX_MAKING:
+        err_set(&e, 0, "the kernel process died while it was set up (wait status %d)", status);
+        box_fail_step(s, b, "box-fork", &e);
+        break;
+    case BOX_READY:
+        box_end(s, b);
+        break;
+    case BOX_OUT:
+        tell_died(s, b, status);
+        break;
+    case BOX_ENDING:
+        box_free_when_gone(s, b);
+        break;
+    }
+}
+
+static void on_init_died(struct state *s, struct box *b)
+{
+    struct err e = {0};
+
+    b->init_pid = 0;
+    if (b->phase == BOX_MAKING) {
+        /* It has said why, in a message that may still lie unread. */
+        if (b->init_setup.fd >= 0 && !b->init_stands)
+            on_init_setup(s, b);
+        else {
+            err_set(&e, 0, "init died while the box was set up");
+            box_fail_step(s, b, "box-fork", &e);
+        }
+    } else if (b->phase == BOX_READY) {
+        box_end(s, b);
+    } else {
+        box_free_when_gone(s, b);
+    }
+    /* BOX_OUT: the kernel process dies with its namespace, and the owner hears of that. */
+}
+
+bool box_child_died(struct state *s, pid_t pid, int status)
+{
+    for (struct box *b = s->boxes; b; b = b->next) {
+        if (b->kernel_pid == pid) {
+            on_kernel_died(s, b, status);
+            return true;
+        }
+        if (b->init_pid == pid) {
+            on_init_died(s, b);
+            return true;
+        }
+    }
+    return false;
+}
+
+void boxes_zygote_warm(struct state *s, unsigned environment)
+{
+    struct box *next;
+
+    for (struct box *b = s->boxes; b; b = next) {
+        next = b->next;
+        if (b->phase == BOX_MAKING && b->plan.environment == environment && !b->init_pid)
+            box_make(s, b);
+    }
+    s->refill_at_ms = clock_now_ms() + 1;
+}
+
+/* With no reason the boxes in the making are made anew from the next zygote; those whose fork may
+ * have happened are ended and their requests begin again. */
+void boxes_zygote_lost(struct state *s, unsigned environment, const char *why)
+{
+    struct box *next;
+
+    for (struct box *b = s->boxes; b; b = next) {
+        next = b->next;
+        if (b->plan.environment != environment)
+            continue;
+        bool asked = b->asked_zygote;
+        b->asked_zygote = false;
+        if (b->phase == BOX_MAKING && why) {
+            box_fail(s, b, why);
+        } else if (b->phase == BOX_MAKING && asked) {
+            bool again = b->requested;
+            uint32_t request = b->request;
+            struct limits limits = b->limits;
+            b->requested = false;
+            box_end(s, b);
+            if (again)
+                box_create(s, request, environment, &limits);
+        } else if (asked) {
+            box_free_when_gone(s, b);
+        }
+    }
+}

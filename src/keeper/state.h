@@ -1,0 +1,129 @@
+/* state: what the keeper knows. Private to src/keeper/.
+ *
+ *   keeper.c   the loop, the owner's requests, deaths
+ *   boxes.c    one box from its making to its end, and the pool
+ *   zygotes.c  starting zygotes and asking them for forks
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/limits.h"
+#include "box/box.h"
+#include "box/cgroup.h"
+#include "box/filter.h"
+#include "box/root.h"
+#include "keeper/keeper.h"
+#include "wire/msg.h"
+
+struct state;
+
+/* Something to wait for; lies inside the thing that waits. */
+struct watch {
+    int fd;
+    void (*ready)(struct state *s, void *ctx);
+    void *ctx;
+};
+
+/* The life of a box:
+ *
+ *     MAKING ──▶ READY ──▶ OUT ──▶ ENDING ──▶ freed
+ *        │         │                 ▲
+ *        └─────────┴─────────────────┘
+ *
+ * MAKING: init sets up the root while the zygote forks; whichever is last lets the kernel process
+ * go on. READY: it waits in the pool. OUT: an owner has it. ENDING: init was killed, and with it the
+ * pid namespace; freed when init and the kernel process are reaped and the zygote has answered.
+ */
+enum box_phase { BOX_MAKING, BOX_READY, BOX_OUT, BOX_ENDING };
+
+struct box {
+    struct box *next;
+    uint32_t id;
+    enum box_phase phase;
+    struct limits limits;
+    struct box_plan plan;
+    uint32_t request;   /* of the owner who waits for it */
+    bool requested;     /* false: for the pool */
+    bool tell_end;      /* the owner wants to hear that it is gone */
+    bool has_cgroup;    /* its cgroup exists */
+    bool memory_short;
+    pid_t init_pid, kernel_pid; /* 0: not there */
+    bool init_stands;
+    bool asked_zygote;  /* a fork is under way; the answer will come */
+    struct watch init_setup, kernel_setup; /* .fd -1 when closed */
+    /* the owner's ends, until they are handed over */
+    int cell_fd, stdout_fd, stderr_fd, files_fd;
+    int namespaces[BOX_NAMESPACES]; /* until the zygote has them */
+    uint64_t oom_kills; /* seen so far */
+};
+
+struct zygote {
+    struct watch control, log;
+    pid_t pid; /* 0: none runs */
+    bool warm;
+    unsigned started;
+    char words[1024]; /* the last that it wrote, for the message when it dies */
+    size_t n_words;
+};
+
+struct early_death {
+    pid_t pid;
+    int status;
+};
+
+struct state {
+    const struct keeper_options *options;
+    struct cgroup_ground cgroups;
+    struct root_view view;
+    struct filter filter;
+    bool own_ids;
+    unsigned slots;     /* how many boxes there can be */
+    bool *slot_used;
+    int epoll;
+    struct watch owner, signals;
+    struct zygote zygotes[ROOT_ENVIRONMENTS];
+    struct box *boxes;
+    uint32_t last_id;
+    int64_t refill_at_ms; /* 0: the pool needs nothing */
+    struct early_death early[16]; /* children that died before we learned whose they are */
+    unsigned n_early;
+    struct msg in;
+};
+
+/* loop */
+int watch_add(struct state *s, struct watch *src, int fd,
+               void (*ready)(struct state *s, void *ctx), void *ctx, struct err *e);
+void watch_close(struct state *s, struct watch *src);
+/* Tell the owner. When it cannot be told it is gone, and so are we. */
+void owner_tell(struct state *s, const struct buf *b, const int *fds, unsigned n_fds);
+
+/* boxes */
+void box_create(struct state *s, uint32_t request, uint32_t environment, const struct limits *l);
+struct box *box_find(struct state *s, uint32_t id);
+void box_signal(struct state *s, struct box *b, int signal);
+void box_end(struct state *s, struct box *b);
+/* A child of ours died; false when it is of no box. */
+bool box_child_died(struct state *s, pid_t pid, int status);
+void box_forked(struct state *s, uint32_t id, pid_t pid);
+void box_not_forked(struct state *s, uint32_t id, const char *why);
+/* Every fork that was asked of a zygote of this environment will not come. */
+void boxes_zygote_lost(struct state *s, unsigned environment, const char *why);
+void boxes_zygote_warm(struct state *s, unsigned environment);
+void pool_refill(struct state *s);
+unsigned pool_count(const struct state *s, unsigned environment);
+
+/* zygotes */
+int zygote_start(struct state *s, unsigned environment, struct err *e);
+/* Ask for a fork. The descriptors stay the caller's. */
+int zygote_ask(struct state *s, const struct box *b, int setup_fd, int stdout_fd, int stderr_fd,
+               int cell_fd, struct err *e);
+bool zygote_died(struct state *s, pid_t pid, int status);
+
+/* The keeper itself; does not return. Called in its namespaces, with its ids. */
+_Noreturn void keeper_run(struct state *s, int owner_fd);
+
+#define SLOT_ZYGOTE 0 /* the device set that zygotes see; boxes start at 1 */

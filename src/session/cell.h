@@ -1,0 +1,24 @@
+/* cell: making and filling a struct cell (see session.h for what it means). */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "session/session.h"
+
+struct cell *cell_new(uint32_t n, const char *code, size_t len);
+
+/* Free what an output holds, not the struct. */
+void cell_output_done(struct output *o);
+
+/* Set the error; what was there is freed. The three are repaired to UTF-8. */
+struct slice {
+    const char *data;
+    size_t len;
+};
+void cell_set_error(struct cell *c, struct slice name, struct slice value, struct slice traceback);
+/* The same from one sentence of ours. */
+void cell_set_fault(struct cell *c, const char *name, const char *sentence);
+
+/* Add a note about a file; takes over the path. The count is the caller's to bound. */
+void cell_add_file(struct cell *c, const struct file_note *note);

@@ -1,0 +1,187 @@
+/* cell_json: see cell_json.h. */
+#include "session/cell_json.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "session/utf8.h"
+#include "wire/proto.h"
+
+json_t *cell_text_json(const char *text, size_t len)
+{
+    if (utf8_valid(text, len) == len)
+        return json_stringn_nocheck(text, len);
+    cleanup_buf struct buf b = {0};
+    utf8_repair(&b, text, len);
+    return json_stringn_nocheck(b.data, b.len);
+}
+
+static json_t *string_json(const char *text)
+{
+    return cell_text_json(text, strlen(text));
+}
+
+static json_t *base64_json(const char *data, size_t len)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t size = (len + 2) / 3 * 4;
+    cleanup_free char *text = xcalloc(1, size + 1);
+    char *to = text;
+
+    for (size_t i = 0; i < len; i += 3) {
+        unsigned bits = (unsigned)(unsigned char)data[i] << 16;
+        bits |= i + 1 < len ? (unsigned)(unsigned char)data[i + 1] << 8 : 0;
+        bits |= i + 2 < len ? (unsigned)(unsigned char)data[i + 2] : 0;
+        *to++ = digits[bits >> 18];
+        *to++ = digits[bits >> 12 & 63];
+        *to++ = i + 1 < len ? digits[bits >> 6 & 63] : '=';
+        *to++ = i + 2 < len ? digits[bits & 63] : '=';
+    }
+    return json_stringn_nocheck(text, size);
+}
+
+/* A whole number without a fraction, and null for what has no number. */
+static json_t *number_json(double number)
+{
+    if (!isfinite(number))
+        return json_null();
+    if (number == floor(number) && fabs(number) < 9e15)
+        return json_integer((json_int_t)number);
+    return json_real(number);
+}
+
+static void set(json_t *object, const char *key, json_t *value)
+{
+    if (json_object_set_new(object, key, value) < 0)
+        bug("cannot build JSON (%s)", key);
+}
+
+/* Keys that come from a box. */
+static void set_foreign(json_t *object, const char *key, json_t *value)
+{
+    cleanup_free char *valid = utf8_repaired(key, strlen(key));
+
+    set(object, valid, value);
+}
+
+json_t *cell_output_json(const struct output *o)
+{
+    static const char *const types[] = {
+        [OUTPUT_STDOUT] = "stdout",
+        [OUTPUT_STDERR] = "stderr",
+        [OUTPUT_DISPLAY] = "display",
+        [OUTPUT_RESULT] = "result",
+    };
+    json_t *j = json_object();
+
+    set(j, "type", json_string(types[o->kind]));
+    if (o->kind == OUTPUT_STDOUT || o->kind == OUTPUT_STDERR) {
+        set(j, "text", cell_text_json(o->text, o->len));
+        return j;
+    }
+    json_t *data = json_object();
+    for (unsigned i = 0; i < o->n_parts; i++) {
+        const struct mime_part *p = &o->parts[i];
+        set_foreign(data, p->type,
+                    p->text ? cell_text_json(p->data, p->len) : base64_json(p->data, p->len));
+    }
+    set(j, "data", data);
+    json_t *metadata = o->metadata ? json_loads(o->metadata, 0, NULL) : NULL;
+    set(j, "metadata", metadata ? metadata : json_object());
+    return j;
+}
+
+json_t *cell_error_json(const struct cell *c)
+{
+    json_t *j = json_object();
+
+    set(j, "name", string_json(c->error.name));
+    set(j, "value", string_json(c->error.value));
+    set(j, "traceback", string_json(c->error.traceback));
+    return j;
+}
+
+static json_t *limit_json(const struct cell *c)
+{
+    json_t *j = json_object();
+
+    set(j, "kind", json_string(limit_kind_name(c->limit.kind)));
+    set(j, "limit", number_json(c->limit.limit));
+    set(j, "used", number_json(c->limit.used));
+    return j;
+}
+
+static json_t *file_json(const struct file_note *f)
+{
+    static const char *const changes[] = {
+        [FILE_CREATED] = "created", [FILE_CHANGED] = "changed", [FILE_DELETED] = "deleted"};
+    json_t *j = json_object();
+    char hex[2 * sizeof(f->sha256) + 1];
+
+    set(j, "path", string_json(f->path));
+    set(j, "change", json_string(changes[f->change]));
+    if (f->change == FILE_DELETED)
+        return j;
+    set(j, "size", json_integer((json_int_t)f->size));
+    for (size_t i = 0; i < sizeof(f->sha256); i++) {
+        hex[2 * i] = "0123456789abcdef"[f->sha256[i] >> 4];
+        hex[2 * i + 1] = "0123456789abcdef"[f->sha256[i] & 15];
+    }
+    if (f->has_sha256)
+        set(j, "sha256", json_stringn(hex, sizeof(hex) - 1));
+    return j;
+}
+
+static json_t *files_json(const struct cell *c)
+{
+    json_t *j = json_array();
+
+    for (unsigned i = 0; i < c->n_files; i++)
+        json_array_append_new(j, file_json(&c->files[i]));
+    return j;
+}
+
+static json_t *truncated_json(const struct cell *c)
+{
+    json_t *j = json_object();
+
+    set(j, "stdout_bytes", json_integer((json_int_t)c->truncated.stdout_bytes));
+    set(j, "stderr_bytes", json_integer((json_int_t)c->truncated.stderr_bytes));
+    if (c->truncated.displays)
+        set(j, "displays", json_integer((json_int_t)c->truncated.displays));
+    return j;
+}
+
+static json_t *receipt_json(const struct cell *c)
+{
+    json_t *j = json_object();
+
+    set(j, "wall_ms", number_json(c->receipt.wall_ms));
+    set(j, "cpu_ms", number_json(c->receipt.cpu_ms));
+    set(j, "peak_memory", json_integer((json_int_t)c->receipt.peak_memory));
+    return j;
+}
+
+json_t *cell_json(const struct cell *c)
+{
+    json_t *j = json_object();
+    json_t *outputs = json_array();
+
+    for (unsigned i = 0; i < c->n_outputs; i++)
+        json_array_append_new(outputs, cell_output_json(&c->outputs[i]));
+    set(j, "n", json_integer(c->n));
+    set(j, "code", cell_text_json(c->code, c->code_len));
+    set(j, "status", json_string(cell_status_name(c->status)));
+    set(j, "outputs", outputs);
+    if (c->error.name)
+        set(j, "error", cell_error_json(c));
+    if (c->limit.kind != LIMIT_KIND_NONE)
+        set(j, "limit", limit_json(c));
+    set(j, "files", files_json(c));
+    if (c->truncated.stdout_bytes || c->truncated.stderr_bytes || c->truncated.displays)
+        set(j, "truncated", truncated_json(c));
+    set(j, "receipt", receipt_json(c));
+    return j;
+}

@@ -1,0 +1,20 @@
+/* cell_json: a cell as the contract writes it.
+ *
+ * Text is valid UTF-8, binary parts are base64, and what a box chose (names, texts, metadata) can
+ * change values only. The caller owns what is returned.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "session/session.h"
+
+/* How to write it: short, and numbers as people expect them (0.1, not 0.10000000000000001). */
+#define CELL_JSON_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(15))
+
+json_t *cell_json(const struct cell *c);
+/* Parts of it, for streams. */
+json_t *cell_output_json(const struct output *o);
+json_t *cell_error_json(const struct cell *c);
+/* Any bytes as a JSON string: broken ones become U+FFFD. */
+json_t *cell_text_json(const char *text, size_t len);

@@ -1,0 +1,348 @@
+/* course: the course of a cell, from RUN to its receipt. inside.h draws the states.
+ *
+ * Whatever happens, the cell ends: each state that waits for someone has a deadline.
+ */
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "session/inside.h"
+
+#define CLOSED_ITS_CHANNEL "the interpreter closed its channel to retort"
+#define SETTLE_MAX_US 120000000
+
+static void finish(struct session *s);
+
+/* ---- limits of time ---- */
+
+/* The earliest moment at which the CPU limit could be reached, if all its cores were busy. */
+static void plan_cpu_check(struct session *s, int64_t now)
+{
+    s->cpu_check_us = NEVER;
+    if (s->limits.cpu_ms >= LIMIT_NONE / 1000)
+        return;
+    uint64_t used = s->usage.cpu_us - s->course.before.cpu_us;
+    uint64_t limit = s->limits.cpu_ms * 1000;
+    uint64_t left = used < limit ? limit - used : 0;
+    uint64_t cores_milli = s->limits.cpus_milli;
+    if (cores_milli == LIMIT_NONE)
+        cores_milli = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) * 1000;
+    uint64_t wait = (uint64_t)((double)left * 1000 / (double)cores_milli);
+    if (wait < CPU_CHECK_US)
+        wait = CPU_CHECK_US;
+    if (wait > INT64_MAX / 2)
+        return;
+    s->cpu_check_us = now + (int64_t)wait;
+    vessel_arm(s->vessel, s->cpu_check_us);
+}
+
+static void judge_cpu(struct session *s, int64_t now)
+{
+    if (s->usage.cpu_us - s->course.before.cpu_us >= s->limits.cpu_ms * 1000)
+        course_stop(s, STOP_CPU);
+    else
+        plan_cpu_check(s, now);
+}
+
+static void check_cpu(struct session *s, int64_t now)
+{
+    s->cpu_check_us = NEVER;
+    if (s->state != RUNNING)
+        return;
+    if (s->meter.kind == METER_NONE) {
+        if (!s->usage_req)
+            s->usage_req = files_ask(s, FILE_USAGE); /* course_usage goes on */
+        return;
+    }
+    meter_read_cpu(&s->meter, &s->usage);
+    judge_cpu(s, now);
+}
+
+void course_usage(struct session *s, const struct meter_reading *r)
+{
+    bool first = !s->usage_known;
+
+    s->usage_known = true;
+    /* A box must not turn its clock back: the counters only grow. */
+    if (r->cpu_us > s->usage.cpu_us)
+        s->usage.cpu_us = r->cpu_us;
+    if (r->pids_refused > s->usage.pids_refused)
+        s->usage.pids_refused = r->pids_refused;
+    s->usage.peak = r->peak;
+    if (first && s->state == RUNNING)
+        s->course.before = s->usage; /* what making the box took is not this cell's */
+    if (s->state == RUNNING && s->cpu_check_us == NEVER && s->limits.cpu_ms != LIMIT_NONE)
+        judge_cpu(s, clock_now_us());
+    else if (s->state == SETTLING)
+        course_answer(s, AWAIT_USAGE);
+}
+
+/* ---- the way through ---- */
+
+void course_begin(struct session *s, uint64_t timeout_ms)
+{
+    int64_t now = clock_now_us();
+
+    s->course = (struct course){.started_us = now, .timeout_ms = timeout_ms};
+    meter_begin(&s->meter);
+    meter_read_cpu(&s->meter, &s->usage);
+    s->course.before = s->usage;
+    s->state = RUNNING;
+    uint64_t longest = (uint64_t)(INT64_MAX / 4000); /* ms */
+    session_deadline(s, timeout_ms < longest ? now + (int64_t)timeout_ms * 1000 : NEVER);
+    plan_cpu_check(s, now);
+}
+
+void course_stop(struct session *s, enum stop_reason why)
+{
+    if (s->state != RUNNING)
+        return;
+    s->course.why = why;
+    s->state = STOPPING;
+    s->cpu_check_us = NEVER;
+    link_signal(s, SIGINT);
+    /* The keeper answers in order. With this answer the signal has been sent: a cell that ends by
+     * itself meanwhile waits for it, or the next one would be struck. */
+    s->course.barrier_req = vessel_req(s->vessel);
+    link_status(s->vessel, s->course.barrier_req);
+    session_deadline(s, clock_now_us() + GRACE_US);
+}
+
+static void kill_it(struct session *s)
+{
+    s->course.killed = true;
+    s->broken = true;
+    s->state = DYING;
+    s->cpu_check_us = NEVER;
+    link_signal(s, SIGKILL);
+    session_deadline(s, clock_now_us() + DYING_US);
+}
+
+/* No cell will follow. What init may still be asked for stays open. */
+static void end(struct session *s)
+{
+    s->state = ENDED;
+    s->cpu_check_us = NEVER;
+    session_deadline(s, NEVER);
+    source_close(s->vessel, &s->sources[FROM_STREAM]);
+    source_close(s->vessel, &s->sources[FROM_STDOUT]);
+    source_close(s->vessel, &s->sources[FROM_STDERR]);
+    buf_done(&s->unsent);
+    frame_reader_done(&s->reader);
+    meter_done(&s->meter);
+    channel_forget_check(s);
+}
+
+static void end_idle(struct session *s)
+{
+    if (!s->died)
+        link_signal(s, SIGKILL);
+    end(s);
+    if (!s->closed && s->events.ended)
+        s->events.ended(s->ctx, s);
+}
+
+void course_fault(struct session *s, const char *sentence)
+{
+    bool settling = s->state == SETTLING;
+
+    /* A dead one's last words may be cut off: how it died says more. */
+    if (s->state == ENDED || s->died)
+        return;
+    s->broken = true;
+    if (!s->cell) {
+        end_idle(s);
+        return;
+    }
+    s->course.fault = sentence;
+    source_close(s->vessel, &s->sources[FROM_STREAM]);
+    if (settling) {
+        s->course.killed = true; /* and the answers that it waits for still come */
+        link_signal(s, SIGKILL);
+    } else {
+        kill_it(s);
+    }
+}
+
+void course_silent(struct session *s)
+{
+    s->broken = true;
+    if (s->state == IDLE) {
+        end_idle(s);
+    } else if (s->state == RUNNING || s->state == STOPPING) {
+        s->state = SILENT;
+        s->cpu_check_us = NEVER;
+        session_deadline(s, clock_now_us() + SILENT_US);
+    }
+}
+
+/* ---- the end of a cell ---- */
+
+static int64_t settle_time(const struct session *s)
+{
+    uint64_t bytes = s->limits.disk < s->limits.memory ? s->limits.disk : s->limits.memory;
+    uint64_t us = SETTLE_US + bytes / SETTLE_BYTES * 1000000;
+
+    return us < SETTLE_MAX_US ? (int64_t)us : SETTLE_MAX_US;
+}
+
+/* The code has come to its end, one way or another: measure it, and ask what it did to the files.
+ */
+static void settle(struct session *s)
+{
+    struct course *k = &s->course;
+
+    k->ended_us = clock_now_us();
+    meter_read(&s->meter, &s->usage);
+    s->state = SETTLING;
+    s->cpu_check_us = NEVER;
+    k->changes_req = files_ask(s, FILE_CHANGES);
+    if (k->changes_req) {
+        k->awaited |= AWAIT_CHANGES;
+        if (s->meter.kind == METER_NONE) {
+            if (!s->usage_req)
+                s->usage_req = files_ask(s, FILE_USAGE);
+            k->awaited |= s->usage_req ? AWAIT_USAGE : 0;
+        }
+    } else {
+        s->broken = true;
+    }
+    if (k->barrier_req && !s->died)
+        k->awaited |= AWAIT_BARRIER;
+    session_deadline(s, k->ended_us + settle_time(s));
+    if (!k->awaited)
+        finish(s);
+}
+
+void course_done(struct session *s, unsigned status, uint32_t exit_code)
+{
+    s->course.done = true;
+    s->course.done_status = status;
+    s->course.exit_code = exit_code;
+    if (!s->died) /* else course_died goes on when it has read everything */
+        settle(s);
+}
+
+void course_answer(struct session *s, unsigned what)
+{
+    struct course *k = &s->course;
+
+    if (s->state != SETTLING || !(k->awaited & what))
+        return;
+    k->awaited &= ~what;
+    /* A full workspace matters only to a cell that wrote to it, or was told so. */
+    if (what == AWAIT_CHANGES && (s->cell->n_files > 0 || verdict_no_space(s->cell))) {
+        k->space_req = files_ask(s, FILE_SPACE);
+        k->awaited |= k->space_req ? AWAIT_SPACE : 0;
+    }
+    if (!k->awaited)
+        finish(s);
+}
+
+void course_init_gone(struct session *s)
+{
+    s->broken = true;
+    if (s->state == SETTLING)
+        finish(s);
+}
+
+void course_died(struct session *s, int wait_status, bool memory_short)
+{
+    if (s->died || s->state == ENDED)
+        return;
+    s->died = true;
+    s->broken = true;
+    s->wait_status = wait_status;
+    s->memory_short = memory_short;
+    if (s->state == IDLE) {
+        end_idle(s);
+        return;
+    }
+    if (s->state == SETTLING) {
+        s->course.barrier_req = 0; /* no next cell to protect */
+        course_answer(s, AWAIT_BARRIER);
+        return;
+    }
+    channel_drain_all(s);
+    if (!s->closed)
+        settle(s);
+}
+
+void course_lost(struct session *s, const char *sentence)
+{
+    struct err e;
+
+    if (s->state == OPENING) {
+        vessel_gone_err(s->vessel, &e);
+        session_failed(s, e.text);
+    } else if (s->cell) {
+        s->broken = true;
+        if (s->state != SETTLING) {
+            channel_drain_all(s);
+            if (s->closed)
+                return;
+            s->course.fault = sentence;
+            s->course.ended_us = clock_now_us();
+            meter_read(&s->meter, &s->usage);
+        }
+        finish(s);
+    } else if (s->state == IDLE) {
+        end_idle(s);
+    }
+}
+
+static void finish(struct session *s)
+{
+    struct cell *c = s->cell;
+
+    s->course.written = output_written(&s->out);
+    output_finish(&s->out, c); /* tells the tail */
+    session_collect(s);
+    verdict_reach(s, c);
+    s->cell = NULL;
+    s->state = IDLE;
+    session_deadline(s, NEVER);
+    if (s->broken) {
+        if (!s->died && !s->course.killed && !s->closed)
+            link_signal(s, SIGKILL);
+        end(s);
+    }
+    c->session_ended = s->broken;
+    if (!s->closed && s->events.done)
+        s->events.done(s->ctx, s, c);
+    else
+        cell_free(c);
+}
+
+void course_timer(struct session *s, int64_t now_us)
+{
+    if (s->cpu_check_us <= now_us)
+        check_cpu(s, now_us);
+    if (s->deadline_us > now_us)
+        return;
+    session_deadline(s, NEVER);
+    switch (s->state) {
+    case RUNNING:
+        course_stop(s, STOP_WALL);
+        break;
+    case SILENT:
+        s->course.fault = CLOSED_ITS_CHANNEL;
+        kill_it(s);
+        break;
+    case STOPPING:
+        kill_it(s);
+        break;
+    case DYING: /* the keeper cannot tell: the box is beyond us, and so is this cell */
+        channel_drain(s);
+        settle(s);
+        break;
+    case SETTLING:
+        s->broken = s->broken || (s->course.awaited & ~(unsigned)AWAIT_BARRIER);
+        finish(s);
+        break;
+    case OPENING:
+    case IDLE:
+    case ENDED:
+        break;
+    }
+}

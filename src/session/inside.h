@@ -1,0 +1,255 @@
+/* inside: what the files of this folder share; nobody else includes it.
+ *
+ *     vessel.c   the loop: one epoll, one timer, who is alive
+ *     link.c     messages to and from the keeper
+ *     session.c  opening, closing, asking: the calls of session.h
+ *     channel.c  bytes from a box: its two pipes, its frames
+ *     course.c   the course of a cell: the state machine below
+ *     verdict.c  what to call the end of a cell
+ *     files.c    messages to and from a box's init
+ *
+ * States of a session, and what ends each:
+ *
+ *     OPENING ──created──▶ IDLE ──run──▶ RUNNING ──DONE──▶ SETTLING ──answers──▶ IDLE
+ *                                          │ │ ▲              ▲  │
+ *               wall, cpu, client: SIGINT  │ │ └ DONE ─┐      │  └─ it died, or init is mute ─▶
+ * ENDED │ └▶ STOPPING ─────┤ EOF on its channel       ▼      │ 2 s       │ died SILENT ─100 ms─▶
+ * DYING (SIGKILL was sent)
+ *
+ * A box that breaks the protocol goes to DYING from wherever it is; without a cell, to ENDED.
+ *
+ * Invariants:
+ *  1. s->cell is set exactly in RUNNING, STOPPING, SILENT, DYING and SETTLING.
+ *  2. Callbacks may close any session. A closed session stays in memory until no call is inside the
+ *     vessel (vessel_enter, vessel_leave), and nothing is told about it any more.
+ *  3. Every time a box can make us wait, s->deadline_us is set.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "session/cell.h"
+#include "session/meter.h"
+#include "session/output.h"
+#include "session/session.h"
+#include "wire/fields.h"
+#include "wire/frame.h"
+#include "wire/msg.h"
+
+#define NEVER INT64_MAX
+#define GRACE_US 2000000         /* from SIGINT to SIGKILL; the contract's */
+#define SILENT_US 100000         /* from EOF on the channel to SIGKILL */
+#define DYING_US 5000000         /* from SIGKILL until we stop waiting for the keeper's word */
+#define SETTLE_US 5000000        /* for init's answers after a cell, and a second more for each */
+#define SETTLE_BYTES (64u << 20) /* of the workspace, which it hashes */
+#define CPU_CHECK_US 5000        /* the least time between two looks at the CPU meter */
+#define SCRATCH (256u << 10)
+
+enum session_state { OPENING, IDLE, RUNNING, STOPPING, SILENT, DYING, SETTLING, ENDED };
+
+enum source_kind {
+    FROM_STREAM,
+    FROM_STDOUT,
+    FROM_STDERR,
+    FROM_FILES,
+    N_SOURCES,
+    FROM_KEEPER,
+    FROM_TIMER
+};
+
+/* What an epoll event points to. */
+struct source {
+    struct session *session;
+    enum source_kind kind;
+    int fd;
+    uint32_t watched; /* epoll's events; 0: not in the set */
+};
+
+enum stop_reason { STOP_NONE, STOP_CLIENT, STOP_WALL, STOP_CPU };
+
+/* What a settling session waits for. */
+enum { AWAIT_CHANGES = 1, AWAIT_SPACE = 2, AWAIT_USAGE = 4, AWAIT_BARRIER = 8 };
+
+/* What is known about a running cell, besides what it printed. */
+struct course {
+    int64_t started_us, ended_us;
+    uint64_t timeout_ms;
+    enum stop_reason why; /* the first one counts */
+    bool killed;          /* we sent SIGKILL */
+    const char *fault;    /* how the interpreter broke the rules: a sentence, or NULL */
+    bool done;            /* DONE came, with: */
+    unsigned done_status;
+    uint32_t exit_code;
+    struct meter_reading before;
+    uint64_t written; /* bytes of text */
+    bool space_known;
+    uint64_t used_bytes, used_files;
+    unsigned awaited;
+    uint32_t changes_req, space_req, barrier_req;
+};
+
+/* A request of a blocking helper, on its stack. */
+struct file_request {
+    struct file_request *next;
+    uint32_t req;
+    bool answered;
+    int error; /* errno; 0: done */
+    char reason[256];
+    int fd; /* GET's answer */
+};
+
+struct check_request {
+    bool answered;
+    bool failed; /* there will be no answer */
+    int state;
+    char *indent;
+};
+
+struct session {
+    struct vessel *vessel;
+    struct session *prev, *next;
+    struct limits limits;
+    struct session_events events;
+    void *ctx;
+
+    enum session_state state;
+    bool closed;
+    bool died; /* KEEPER_DIED came, with: */
+    int wait_status;
+    bool memory_short;
+    bool broken; /* no cell can follow this one */
+
+    uint32_t req, box;
+    bool has_box;
+    bool from_pool;
+
+    struct source sources[N_SOURCES];
+    unsigned ready; /* bits of enum source_kind, and READY_SEND */
+    struct frame_reader reader;
+    struct buf unsent;
+    bool paused;          /* it wrote too much while idle: not read until the next cell */
+    uint64_t idle_frames; /* bytes of frames since the last cell */
+    struct collector out; /* of the running cell, or of the next one */
+
+    int64_t deadline_us, cpu_check_us;
+    struct meter meter;
+    struct meter_reading usage; /* the last one */
+    bool usage_known;           /* init has answered once */
+    uint32_t usage_req;         /* 0: none is under way */
+
+    uint32_t n_cells;
+    struct cell *cell;
+    struct course course;
+
+    struct file_request *requests;
+    struct check_request *check; /* NULL: nobody waits (any more) */
+    unsigned checks_due;         /* answers that may still come */
+};
+
+#define READY_SEND (1u << N_SOURCES)
+
+struct state_request {
+    struct state_request *next;
+    uint32_t req;
+    bool answered;
+    struct vessel_state state;
+};
+
+struct vessel {
+    int epoll, timer;
+    struct source keeper, ticker;
+    int64_t armed_us;
+    unsigned depth; /* calls inside */
+    bool sweep;     /* a session was closed meanwhile */
+    bool gone;
+    char why[256];
+    struct session *sessions;
+    uint32_t last_req;
+    struct buf *outbox; /* messages the keeper's socket did not take yet */
+    unsigned n_outbox;
+    struct state_request *states;
+    struct buf frame; /* where frames and messages are built */
+    char scratch[SCRATCH];
+};
+
+/* ---- vessel.c ---- */
+void vessel_enter(struct vessel *v);
+void vessel_leave(struct vessel *v);
+/* Wait up to timeout_ms (-1: as long as it takes) and handle what is ready. */
+int vessel_step(struct vessel *v, int timeout_ms, struct err *e);
+/* A number for a request; never 0. */
+uint32_t vessel_req(struct vessel *v);
+/* Have the timer go off at `at` or earlier. */
+void vessel_arm(struct vessel *v, int64_t at_us);
+void source_watch(struct vessel *v, struct source *s, uint32_t events);
+/* Stop watching and close. */
+void source_close(struct vessel *v, struct source *s);
+int vessel_gone_err(const struct vessel *v, struct err *e);
+
+/* ---- link.c ---- */
+void link_create(struct session *s, unsigned environment);
+void link_signal(struct session *s, int sig);
+void link_destroy(struct vessel *v, uint32_t box);
+void link_status(struct vessel *v, uint32_t req);
+/* Send what waits in the outbox. */
+void link_flush(struct vessel *v);
+/* Handle what the keeper says. */
+void link_read(struct vessel *v);
+/* The keeper is gone: tell every session. */
+void link_lost(struct vessel *v, const char *why);
+
+/* ---- session.c ---- */
+void session_free(struct session *s);
+/* The box stands; the fields left are from_pool and meter. */
+void session_created(struct session *s, uint32_t box, struct fields *f, struct msg *m);
+void session_failed(struct session *s, const char *why);
+/* Begin to collect for the next cell. */
+void session_collect(struct session *s);
+void session_deadline(struct session *s, int64_t at_us);
+
+/* ---- channel.c ---- */
+void channel_ready(struct session *s, unsigned ready);
+/* Read what is in both pipes now; what comes meanwhile can wait. */
+void channel_drain(struct session *s);
+/* Read what a dead interpreter left behind. */
+void channel_drain_all(struct session *s);
+/* Send the frame in v->frame. */
+void channel_send(struct session *s);
+void channel_resume(struct session *s);
+/* Whoever waits for an answer to CHECK waits in vain. */
+void channel_forget_check(struct session *s);
+/* A frame of a box; -1: it may not be sent now, or not at all. For the fuzzers too. */
+int channel_frame(struct session *s, const struct frame *f);
+
+/* ---- display.c ---- */
+/* -1: this is not a display. *ret may be empty: nothing in it could be shown. */
+int display_parse(const struct frame *f, struct output *ret);
+
+/* ---- course.c ---- */
+void course_begin(struct session *s, uint64_t timeout_ms);
+void course_stop(struct session *s, enum stop_reason why);
+void course_done(struct session *s, unsigned status, uint32_t exit_code);
+/* It broke the protocol. */
+void course_fault(struct session *s, const char *sentence);
+/* Its channel is closed, but it may be alive. */
+void course_silent(struct session *s);
+void course_died(struct session *s, int wait_status, bool memory_short);
+void course_lost(struct session *s, const char *sentence);
+void course_timer(struct session *s, int64_t now_us);
+/* An answer came that it waited for (AWAIT_…). */
+void course_answer(struct session *s, unsigned what);
+/* init can answer nothing any more. */
+void course_init_gone(struct session *s);
+void course_usage(struct session *s, const struct meter_reading *r);
+
+/* ---- verdict.c ---- */
+void verdict_reach(struct session *s, struct cell *c);
+/* Does the error say that the disk is full? */
+bool verdict_no_space(const struct cell *c);
+
+/* ---- files.c ---- */
+/* Ask; 0: init cannot be asked. */
+uint32_t files_ask(struct session *s, unsigned type);
+void files_read(struct session *s);
+/* A path that may be given to init, or come from it. */
+bool files_path_ok(const char *path, size_t len);
+int files_handle(struct session *s, struct msg *m);

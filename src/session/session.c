@@ -1,0 +1,257 @@
+/* session: the calls of session.h that open, close and ask. See inside.h for the states. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "session/inside.h"
+
+#define CHECK_MS 1000
+
+/* ---- what it tells its owner ---- */
+
+static void tell_text(void *ctx, enum output_kind kind, const char *text, size_t len)
+{
+    struct session *s = ctx;
+
+    if (!s->closed && s->events.text)
+        s->events.text(s->ctx, s, kind, text, len);
+}
+
+static void tell_display(void *ctx, const struct output *o)
+{
+    struct session *s = ctx;
+
+    if (!s->closed && s->events.display)
+        s->events.display(s->ctx, s, o);
+}
+
+void session_collect(struct session *s)
+{
+    const struct output_sink sink = {.text = tell_text, .display = tell_display, .ctx = s};
+
+    output_done(&s->out);
+    output_init(&s->out, s->limits.output, &sink);
+}
+
+void session_deadline(struct session *s, int64_t at_us)
+{
+    s->deadline_us = at_us;
+    vessel_arm(s->vessel, at_us);
+}
+
+/* ---- opening ---- */
+
+struct session *session_open(struct vessel *v, unsigned environment, const struct limits *limits,
+                             const struct session_events *events, void *ctx)
+{
+    struct session *s = xcalloc(1, sizeof(*s));
+
+    *s = (struct session){.vessel = v,
+                          .limits = *limits,
+                          .events = *events,
+                          .ctx = ctx,
+                          .state = OPENING,
+                          .req = vessel_req(v),
+                          .deadline_us = NEVER,
+                          .cpu_check_us = NEVER};
+    for (unsigned i = 0; i < N_SOURCES; i++)
+        s->sources[i] = (struct source){.session = s, .kind = (enum source_kind)i, .fd = -1};
+    s->next = v->sessions;
+    if (s->next)
+        s->next->prev = s;
+    v->sessions = s;
+    session_collect(s);
+    link_create(s, environment);
+    return s;
+}
+
+static void tell_opened(struct session *s, const struct err *e)
+{
+    if (!s->closed && s->events.opened)
+        s->events.opened(s->ctx, s, e);
+}
+
+void session_failed(struct session *s, const char *why)
+{
+    struct err e = {0};
+
+    s->state = ENDED;
+    s->broken = true;
+    snprintf(e.text, sizeof(e.text), "%s", why);
+    tell_opened(s, &e);
+}
+
+static int take_sources(struct session *s, struct msg *m)
+{
+    for (unsigned i = 0; i < N_SOURCES; i++) {
+        s->sources[i].fd = msg_take_fd(m, i);
+        if (s->sources[i].fd < 0 || fd_set_nonblock(s->sources[i].fd) < 0)
+            return -1;
+    }
+    for (unsigned i = 0; i < N_SOURCES; i++)
+        source_watch(s->vessel, &s->sources[i], EPOLLIN);
+    return 0;
+}
+
+void session_created(struct session *s, uint32_t box, struct fields *f, struct msg *m)
+{
+    s->box = box;
+    s->has_box = true;
+    s->from_pool = fields_get_u8(f) != 0;
+    unsigned meter = fields_get_u8(f);
+    s->state = IDLE;
+    if (f->failed || meter_init(&s->meter, meter, m, N_SOURCES) < 0 || take_sources(s, m) < 0) {
+        session_failed(s, "the keeper's answer cannot be understood");
+        return;
+    }
+    meter_read(&s->meter, &s->usage);
+    if (s->meter.kind == METER_NONE)
+        s->usage_req = files_ask(s, FILE_USAGE);
+    tell_opened(s, NULL);
+}
+
+/* ---- closing ---- */
+
+void session_free(struct session *s)
+{
+    struct vessel *v = s->vessel;
+
+    if (s->prev)
+        s->prev->next = s->next;
+    else
+        v->sessions = s->next;
+    if (s->next)
+        s->next->prev = s->prev;
+    cell_free(s->cell);
+    output_done(&s->out);
+    free(s);
+}
+
+void session_close(struct session *s)
+{
+    struct vessel *v = s->vessel;
+
+    if (s->closed)
+        return;
+    s->closed = true;
+    channel_forget_check(s);
+    for (unsigned i = 0; i < N_SOURCES; i++)
+        source_close(v, &s->sources[i]);
+    meter_done(&s->meter);
+    frame_reader_done(&s->reader);
+    buf_done(&s->unsent);
+    /* One that is still being made is destroyed when it comes: see link.c. */
+    if (s->has_box)
+        link_destroy(v, s->box);
+    if (v->depth > 0)
+        v->sweep = true;
+    else
+        session_free(s);
+}
+
+/* ---- asking ---- */
+
+bool session_busy(const struct session *s)
+{
+    return s->cell != NULL;
+}
+
+bool session_ended(const struct session *s)
+{
+    return s->state == ENDED;
+}
+
+bool session_from_pool(const struct session *s)
+{
+    return s->from_pool;
+}
+
+const struct limits *session_limits(const struct session *s)
+{
+    return &s->limits;
+}
+
+static int must_be_idle(const struct session *s, struct err *e)
+{
+    if (s->vessel->gone)
+        return vessel_gone_err(s->vessel, e);
+    if (s->closed || s->state == ENDED)
+        return err_set(e, 0, "the session has ended");
+    if (s->state == OPENING)
+        return err_set(e, 0, "the session is not open yet");
+    if (s->state != IDLE)
+        return err_set(e, EBUSY, "the session runs a cell");
+    return 0;
+}
+
+static int must_fit(size_t len, struct err *e)
+{
+    if (len > FRAME_MAX - 64)
+        return err_set(e, EFBIG, "a cell of %zu bytes is too long; the most is %u", len,
+                       FRAME_MAX - 64);
+    return 0;
+}
+
+int session_run(struct session *s, const char *code, size_t len, uint64_t timeout_ms, struct err *e)
+{
+    struct buf *b = &s->vessel->frame;
+
+    if (must_be_idle(s, e) < 0 || must_fit(len, e) < 0)
+        return -1;
+    s->cell = cell_new(++s->n_cells, code, len);
+    vessel_enter(s->vessel);
+    course_begin(s, timeout_ms ? timeout_ms : s->limits.timeout_ms);
+    b->len = 0;
+    frame_begin(b, CELL_RUN);
+    fields_put_u32(b, s->cell->n);
+    fields_put_bytes(b, code, len);
+    frame_seal(b);
+    channel_send(s);
+    if (b->cap > (1u << 20))
+        buf_done(b);
+    channel_resume(s);
+    output_go_live(&s->out);
+    vessel_leave(s->vessel);
+    return 0;
+}
+
+void session_interrupt(struct session *s)
+{
+    course_stop(s, STOP_CLIENT);
+}
+
+int session_check(struct session *s, const char *code, size_t len, int *ret_state,
+                  char **ret_indent, struct err *e)
+{
+    struct check_request r = {0};
+    struct vessel *v = s->vessel;
+
+    if (must_be_idle(s, e) < 0 || must_fit(len, e) < 0)
+        return -1;
+    vessel_enter(v);
+    v->frame.len = 0;
+    frame_begin(&v->frame, CELL_CHECK);
+    fields_put_bytes(&v->frame, code, len);
+    frame_seal(&v->frame);
+    s->check = &r;
+    s->checks_due++;
+    channel_resume(s);
+    channel_send(s);
+    int got = vessel_wait(v, &r.answered, CHECK_MS, e);
+    if (s->check == &r)
+        s->check = NULL;
+    if (got == 0)
+        err_set(e, ETIMEDOUT, "the interpreter does not answer");
+    vessel_leave(v);
+    if (got <= 0)
+        return -1;
+    if (r.failed)
+        return err_set(e, 0, "the session has ended");
+    *ret_state = r.state;
+    *ret_indent = r.indent;
+    return 0;
+}

@@ -1,0 +1,169 @@
+/* session: sessions and their cells, for whoever owns them (the CLI, the gate of a server).
+ *
+ * A vessel is the connection to one keeper. Everything in it hangs on one epoll descriptor with its
+ * own timers, so it can be driven alone (vessel_wait) or from inside another loop (vessel_fd and
+ * vessel_dispatch). Nothing here blocks, and nothing here trusts a byte from a box: frames are
+ * bounded and validated, and a box that breaks the rules loses its own session and nothing else.
+ *
+ * Life of a session:
+ *
+ *     session_open ──▶ OPENING ──▶ IDLE ⇄ BUSY ──▶ ENDED ──session_close──▶ freed
+ *                          └──────────────────────────┘
+ *
+ * A session is ENDED when its box failed to start, its interpreter died, or it broke the protocol.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/limits.h"
+
+struct vessel;
+struct session;
+
+/* ---- the vessel ---- */
+
+/* Take over the socket to a keeper (see keeper.h: keeper_start). NULL: failed, and the socket is
+ * still the caller's. */
+struct vessel *vessel_new(int keeper_fd, struct err *e);
+void vessel_free(struct vessel *v); /* closes the sessions that are left */
+/* Readable when vessel_dispatch has something to do. */
+int vessel_fd(const struct vessel *v);
+/* Handle what is ready. -1 when the keeper is gone: no session can be used any more. */
+int vessel_dispatch(struct vessel *v, struct err *e);
+/* Dispatch until *flag is true; with timeout_ms ≥ 0 at most that long. 1: *flag is true; 0: time is
+ * up; -1: the keeper is gone. */
+int vessel_wait(struct vessel *v, const bool *flag, int timeout_ms, struct err *e);
+
+struct vessel_state {
+    unsigned boxes, ready;
+    int zygote_pid;
+    unsigned zygotes_started;
+};
+int vessel_state(struct vessel *v, struct vessel_state *ret, struct err *e);
+
+/* ---- a cell's result: the contract's cell, in C ---- */
+
+enum cell_status { CELL_OK, CELL_FAILED, CELL_LIMIT, CELL_INTERRUPTED, CELL_CRASHED };
+enum limit_kind {
+    LIMIT_KIND_NONE,
+    LIMIT_KIND_WALL,
+    LIMIT_KIND_CPU,
+    LIMIT_KIND_MEMORY,
+    LIMIT_KIND_PIDS,
+    LIMIT_KIND_DISK,
+    LIMIT_KIND_OUTPUT,
+};
+const char *cell_status_name(enum cell_status s); /* "ok", "error", … */
+const char *limit_kind_name(enum limit_kind k);   /* "wall", … */
+
+struct mime_part {
+    char *type; /* "image/png" */
+    char *data; /* raw bytes; a NUL follows them */
+    size_t len;
+    bool text; /* UTF-8 text: the type is text/…, JSON, XML, JavaScript or LaTeX */
+};
+
+enum output_kind { OUTPUT_STDOUT, OUTPUT_STDERR, OUTPUT_DISPLAY, OUTPUT_RESULT };
+
+struct output {
+    enum output_kind kind;
+    char *text; /* stdout, stderr: valid UTF-8 (broken bytes are U+FFFD already) */
+    size_t len;
+    struct mime_part *parts; /* display, result */
+    unsigned n_parts;
+    char *metadata; /* a JSON object, or NULL */
+};
+
+struct file_note {
+    char *path;
+    int change; /* enum file_change of proto.h */
+    uint64_t size;
+    uint64_t mtime_ns;
+    uint8_t sha256[32];
+    bool has_sha256;
+};
+
+struct cell {
+    uint32_t n;
+    char *code; /* a NUL follows it */
+    size_t code_len;
+    enum cell_status status;
+    struct output *outputs;
+    unsigned n_outputs;
+    struct {
+        char *name, *value, *traceback; /* all NULL when there is no error */
+    } error;
+    struct {
+        enum limit_kind kind;
+        double limit, used; /* seconds, bytes or numbers, as the limit's kind has it; infinite
+                               where there is no number (a limit of "none" that was met) */
+    } limit;
+    struct {
+        uint64_t stdout_bytes, stderr_bytes; /* dropped */
+        uint64_t displays;                   /* dropped */
+    } truncated;
+    struct file_note *files;
+    unsigned n_files;
+    struct {
+        double wall_ms, cpu_ms;
+        uint64_t peak_memory;
+    } receipt;
+    int exit_code;      /* of sys.exit or os._exit; 128 + signal when one killed it; else 0 */
+    bool left;          /* the code asked to exit (sys.exit) */
+    bool session_ended; /* the interpreter is gone with this cell */
+};
+void cell_free(struct cell *c);
+
+/* ---- sessions ---- */
+
+/* From `opened` and `done` everything may be called, also what drives the vessel; from the others
+ * only session_interrupt and session_close. */
+struct session_events {
+    /* The box stands (e is NULL), or could not be made. Once per session. */
+    void (*opened)(void *ctx, struct session *s, const struct err *e);
+    /* As it happens. Text is valid UTF-8 in whole characters; what the output limit drops never
+     * comes, and the tail that it keeps comes at the end. Displays and results come complete. What
+     * background threads wrote since the last cell comes first. Any of these may be NULL. */
+    void (*text)(void *ctx, struct session *s, enum output_kind kind, const char *text, size_t len);
+    void (*display)(void *ctx, struct session *s, const struct output *o);
+    void (*error)(void *ctx, struct session *s, const struct cell *c);
+    /* The cell is finished; it is the receiver's now. */
+    void (*done)(void *ctx, struct session *s, struct cell *c);
+    /* It came to its end while no cell ran: the interpreter died, or broke the protocol. */
+    void (*ended)(void *ctx, struct session *s);
+};
+
+struct session *session_open(struct vessel *v, unsigned environment, const struct limits *limits,
+                             const struct session_events *events, void *ctx);
+/* End it, in whatever state; the box is destroyed. *s is freed and no event comes any more. */
+void session_close(struct session *s);
+
+bool session_busy(const struct session *s);
+bool session_ended(const struct session *s);
+bool session_from_pool(const struct session *s);
+const struct limits *session_limits(const struct session *s);
+
+/* Run a cell. The session must be open and idle. timeout_ms 0 takes the session's limit, LIMIT_NONE
+ * lifts it. */
+int session_run(struct session *s, const char *code, size_t len, uint64_t timeout_ms,
+                struct err *e);
+/* Stop the running cell as Ctrl-C would: it ends as "interrupted"; what does not yield within the
+ * grace of 2 s is killed. Does nothing when idle. */
+void session_interrupt(struct session *s);
+
+/* Is this a complete piece of Python? Blocks for at most a second (the interpreter must be idle).
+ */
+int session_check(struct session *s, const char *code, size_t len, int *ret_state,
+                  char **ret_indent, struct err *e);
+
+/* Files, by descriptor. These drive the vessel until they are done. They work between cells, during
+ * one, and after the session ended for as long as its box stands. A path is relative to the
+ * workspace. */
+/* Copy what can be read from fd into the workspace; whole or not at all. */
+int session_put(struct session *s, const char *path, int fd, struct err *e);
+/* A read-only descriptor of a regular file in the workspace. Its contents are the guest's. */
+int session_get(struct session *s, const char *path, int *ret_fd, struct err *e);

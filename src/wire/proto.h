@@ -1,0 +1,103 @@
+/* proto: who says what to whom. The one list of message types, with their fields in order.
+ *
+ * u8, u32, u64 are integers, "bytes" and "text" are length-prefixed (see fields.h).
+ *
+ *   cell frames    owner ⇄ kernel process   frame.h   the box's side is hostile
+ *   file messages  owner ⇄ init             msg.h     the box's side is hostile
+ *   keeper         owner ⇄ keeper           msg.h
+ *   make           keeper ⇄ zygote          msg.h
+ *   set-up         keeper ⇄ init, kernel    msg.h     only until the box is ready
+ *
+ * "Owner" is whoever owns sessions: the CLI, or the gate of a server.
+ */
+#pragma once
+
+/* Cell frames. One cell runs at a time.
+ *
+ * Text does not travel in frames: it is in the two pipes that are the box's descriptors 1 and 2, so
+ * that what programs and C libraries write has the same way as print(). To keep stdout, stderr and
+ * displays in order, the kernel process sends FENCE before it changes from one stream to another and
+ * waits for PASS, which the owner sends when it has read both pipes empty. */
+enum cell_frame {
+    /* owner → kernel */
+    CELL_RUN = 1,   /* u32 n, bytes code */
+    CELL_PASS = 2,  /* u32 fence */
+    CELL_CHECK = 3, /* bytes code: is it complete? */
+
+    /* kernel → owner */
+    CELL_FENCE = 16,   /* u32 fence */
+    CELL_DISPLAY = 17, /* u8 kind (enum display_kind), bytes metadata (a JSON object, or empty),
+                          u32 count, count × (text mime, bytes data); text is UTF-8, the rest raw */
+    CELL_ERROR = 18,   /* bytes name, bytes value, bytes traceback; at most one per cell */
+    CELL_DONE = 19,    /* u32 n, u8 status (enum done_status), u32 exit code (SystemExit's) */
+    CELL_CHECKED = 20, /* u8 (enum check_state), bytes indentation for the next line */
+};
+
+enum display_kind { DISPLAY_SHOWN = 0, DISPLAY_RESULT = 1 };
+enum done_status { DONE_OK = 0, DONE_ERROR = 1, DONE_INTERRUPTED = 2, DONE_EXIT = 3 };
+enum check_state { CHECK_COMPLETE = 0, CHECK_INCOMPLETE = 1, CHECK_INVALID = 2 };
+
+/* File messages: the owner asks, init opens inside the box and answers with descriptors or names.
+ * Requests carry a number (u32) that the answer repeats. Paths are relative to the workspace. */
+enum file_msg {
+    FILE_PUT = 1,     /* u32 req, text path; fd: the reading end of a pipe with the contents.
+                         The file appears whole when FILE_PUT_END has come and all was read. */
+    FILE_PUT_END = 2, /* u32 req (of the PUT), u64 size; size UINT64_MAX: forget it */
+    FILE_GET = 3,     /* u32 req, text path */
+    FILE_CHANGES = 4, /* u32 req: what is new since the last time, with hashes */
+    FILE_SPACE = 5,   /* u32 req: how full is the workspace */
+    FILE_USAGE = 6,   /* u32 req: what the box has used; asked where there is no cgroup to read */
+
+    FILE_DONE = 16,   /* u32 req, u32 errno (0: done), text reason */
+    FILE_OPENED = 17, /* u32 req, u64 size, u64 mtime_ns; fd */
+    FILE_CHANGE = 18, /* u32 req, u8 (enum file_change), u64 size, u64 mtime_ns, bytes sha256
+                         (32, or none), bytes path; then FILE_DONE ends the list */
+    FILE_USED = 19,   /* u32 req, u64 bytes, u64 files */
+    FILE_USAGE_IS = 20, /* u32 req, u64 cpu_us (all processes of the box, dead ones too), u64
+                           peak_bytes, u64 times a process was refused */
+};
+
+enum file_change { FILE_CREATED = 0, FILE_CHANGED = 1, FILE_DELETED = 2 };
+
+/* The keeper's table. */
+enum keeper_msg {
+    KEEPER_CREATE = 1,  /* u32 req, u32 environment (index), limits (see limits_wire.h) */
+    KEEPER_SIGNAL = 2,  /* u32 box, u32 signal: SIGINT or SIGKILL, to the kernel process */
+    KEEPER_DESTROY = 3, /* u32 box */
+    KEEPER_STATUS = 4,  /* u32 req */
+
+    KEEPER_CREATED = 16,   /* u32 req, u32 box, u8 from_pool, u8 meter (enum meter_kind); fds: cell
+                              stream, stdout, stderr, files, then the meter's in the order below */
+    KEEPER_FAILED = 17,    /* u32 req, text why */
+    KEEPER_DIED = 18,      /* u32 box, u32 wait status of the kernel process, u8 memory was short */
+    KEEPER_DESTROYED = 19, /* u32 box */
+    KEEPER_STATE = 20,     /* u32 req, u32 boxes, u32 ready, u32 zygote pid, u32 zygotes started */
+    KEEPER_STANDS = 21,    /* the first message: it is ready for requests */
+    KEEPER_GONE = 22,      /* text why: the keeper cannot go on */
+};
+
+/* How a box's use is measured, by descriptors of its cgroup's files, in order:
+ *
+ *   V1  memory.max_usage_in_bytes (rw: "0" resets it), memory.oom_control, pids.events, cpuacct.usage
+ *   V2  memory.peak (rw where the kernel can reset it), memory.events, pids.events, cpu.stat
+ *
+ * NONE has no descriptors: init is asked (FILE_USAGE). */
+enum meter_kind { METER_NONE = 0, METER_V1 = 1, METER_V2 = 2 };
+#define METER_FDS 4
+
+/* Keeper to zygote and back. */
+enum zygote_msg {
+    ZYGOTE_MAKE = 1, /* u32 box, plan (see box.h); descriptors as in zygote.h */
+
+    ZYGOTE_WARM = 16,   /* text versions: imports are done, forks may be asked for */
+    ZYGOTE_MADE = 17,   /* u32 box, u32 pid */
+    ZYGOTE_FAILED = 18, /* u32 box, text why */
+};
+
+/* Set-up: each half of a box says where it is; the keeper says when to go on. */
+enum setup_msg {
+    SETUP_GO = 1,      /* identity is mapped and the cgroup is on (init), or the root stands (kernel) */
+    SETUP_DONE = 16,   /* this half is ready */
+    SETUP_SHORT = 18,  /* init, where no cgroup is: the box was over its memory limit */
+    SETUP_FAILED = 17, /* text step, text why: it has exited */
+};

@@ -1,0 +1,13 @@
+"""What an environment's python3 executes to become a zygote."""
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import _retort
+import retort_kernel
+
+versions = retort_kernel.warm(os.environ.pop("RETORT_PRELOAD", "").split())
+channel_fd, cpus = _retort.serve(versions)  # returns only in a fork that is sealed in its box
+_retort.ready()
+retort_kernel.serve(channel_fd, cpus)

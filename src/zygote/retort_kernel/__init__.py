@@ -1,0 +1,16 @@
+"""retort's kernel: the Python that runs a session's cells.
+
+    warm      entry points: warm() in the zygote, serve() in each session
+    kernel    the loop: a frame in, a cell run, an answer out
+    channel   frames and fences on the socket to the session's owner
+    frames    the frames as bytes
+    shell     IPython's shell, made to raise instead of print
+    display   values to mime bundles to frames
+    figures   matplotlib's figures, with mpl_backend
+    streams   sys.stdout and sys.stderr
+    commands  !commands and %%bash
+    tracebacks, keyboard, reseed, blas, pristine
+"""
+from .warm import serve, warm
+
+__all__ = ["serve", "warm"]

@@ -1,0 +1,208 @@
+"""The channel to the session's owner: frames, and the fences that keep streams in order.
+
+An exception can come out of nearly every call made here: SIGINT raises KeyboardInterrupt, the user's
+own signal handlers raise what they like (the usual way to write a time-out), and print() deep in a
+recursion raises RecursionError. A frame that is half sent, or a PASS that is taken for another, would
+be the end of the session. So nothing here relies on running to its end:
+
+ 1. What is under way is always in the object, never only in a local variable: a frame is in `outbox`
+    with the bytes that went out until it has been sent whole, and whoever comes next continues it.
+ 2. CPython looks for signals only after calls, at loop ends and at function entry. Two assignments
+    in one statement are therefore one step, and a system call and the note of its result are made
+    one by doing both inside C: `sent.extend(map(send, …))`.
+ 3. A fence has a number. One that was given up is not waited for again, and its late PASS means
+    nothing to the next.
+
+Threads are kept apart by `lock`. A signal handler of the user that prints while this very thread is
+in here finds `inside` taken: it leaves its frame in the outbox and does not wait.
+"""
+from .pristine import __builtins__
+
+import socket
+from os import _exit, close, getpid, register_at_fork
+from sys import maxsize
+from threading import Lock, RLock
+
+from . import frames
+
+READ_SIZE = 1 << 16
+MIXED = object()  # stands in `last` for streams that others have written to
+END = maxsize  # as a slice: append, without a call
+
+
+class Channel:
+    def __init__(self):
+        self.lock = RLock()
+        self.inside = Lock()
+        self.fd = -1
+        self.pid = None  # the process that may speak; a forked child may not
+        self.busy = False  # a cell runs: the owner answers fences and takes displays
+        self.last = None  # who wrote last: a stream, the channel itself, or None
+        self.outbox = []  # [memoryview of a frame, [sizes of the pieces sent]]
+        self.held = []  # frames that can wait for DONE and leave with it
+        self.inbox = []  # pieces received, not yet whole frames
+        self.received = []  # (kind, body) of frames nobody has looked at
+        self.fences = 0
+        self.passed = 0
+
+    def open(self, fd):
+        """Speak on this stream socket, for the session that this process is."""
+        connection = socket.socket(fileno=fd)
+        connection.setblocking(True)
+        connection.set_inheritable(False)
+        self.connection = connection  # kept: it closes the descriptor when it goes
+        self.fd = fd
+        self.connect(connection.send, connection.recv)
+        register_at_fork(after_in_child=self.detach)
+
+    def connect(self, send, recv):
+        self.send, self.recv = send, recv
+        self.pid = getpid()
+
+    def begin(self):
+        """A cell begins: the owner has read all that was written before."""
+        self.last = None
+        self.busy = True
+
+    def end(self):
+        """From here on the owner takes nothing but DONE. Waits for a thread's fence."""
+        with self.lock:
+            self.busy = False
+
+    def detach(self):
+        """In a forked child: it must not speak for the session, nor keep its channel open."""
+        if self.pid is not None:
+            self.pid = None
+            try:
+                close(self.fd)
+            except OSError:
+                pass
+
+    def is_mine(self):
+        """False in every child, also in one that was forked behind Python's back."""
+        return self.pid is not None and self.pid == getpid()
+
+    # ---- order ----
+
+    def turn_to(self, stream):
+        """Before a stream writes that did not write last."""
+        if self.last is not None and self.busy and self.is_mine():
+            self.fence()
+        self.last = stream
+
+    def mix(self):
+        """Before a child process that writes to both pipes by itself."""
+        self.turn_to(MIXED)
+
+    def fence(self):
+        """Wait until the owner has read all that was written so far."""
+        with self.lock:
+            if self.inside.locked():
+                return
+            with self.inside:
+                self.fences = number = (self.fences + 1) & 0xFFFFFFFF
+                self._release()
+                self.outbox.append([memoryview(frames.fence(number)), []])
+                self._push()
+                while self.passed != number:
+                    self._fill()
+                    self._take_passes()
+
+    # ---- out ----
+
+    def show(self, frame, hold=False):
+        """Send a display. With `hold` it may leave together with DONE."""
+        if self.last is not None and self.last is not self:
+            self.fence()
+        self.last = self
+        if hold:
+            self.held.append(frame)
+        else:
+            self.post([memoryview(frame), []])
+
+    def post(self, entry):
+        """Send a frame ([memoryview, []]). Whatever interrupts this, posting the same entry again
+        finishes the job and never sends it twice."""
+        frame, sent = entry
+        with self.lock:
+            if sum(sent) < len(frame) and not any(other is entry for other in self.outbox):
+                self._release()
+                self.outbox.append(entry)
+            if not self.inside.locked():
+                with self.inside:
+                    self._push()
+
+    def _release(self):
+        if self.held:
+            joined = [memoryview(b"".join(self.held)), []]
+            self.outbox[END:], self.held = [joined], []
+
+    def _push(self):
+        outbox = self.outbox
+        try:
+            while outbox:
+                frame, sent = outbox[0]
+                left = frame[sum(sent):]
+                if left:
+                    sent.extend(map(self.send, (left,)))
+                else:
+                    del outbox[0]
+        except OSError:
+            _exit(70)
+
+    # ---- in ----
+
+    def _fill(self):
+        """Receive once, and sort what is whole into `received`."""
+        inbox = self.inbox
+        try:
+            inbox.extend(map(self.recv, (READ_SIZE,)))
+        except OSError:
+            _exit(70)
+        if not inbox[-1]:
+            _exit(0)
+        have = sum(map(len, inbox))
+        if have < 8:
+            return
+        if len(inbox) > 1 and len(inbox[0]) >= 8:
+            if have < 8 + frames.HEADER.unpack_from(inbox[0])[0]:
+                return  # a long frame: joined once, when it is whole
+        data = b"".join(inbox)
+        at, found = 0, []
+        while len(data) - at >= 8:
+            size, kind = frames.HEADER.unpack_from(data, at)
+            if size > frames.PAYLOAD_MAX:
+                _exit(70)
+            end = at + 8 + size
+            if len(data) < end:
+                break
+            found.append((kind, data[at + 8:end]))
+            at = end
+        if at:
+            rest = [data[at:]] if at < len(data) else []
+            self.inbox, self.received = rest, self.received + found
+
+    def _take_passes(self):
+        kept = []
+        for kind, body in self.received:
+            if kind == frames.PASS:
+                self.passed = frames.read_pass(body)
+            else:
+                kept.append((kind, body))
+        self.received = kept
+
+    def wait(self):
+        """Until there is a frame that is not a late PASS: received[0]."""
+        self._take_passes()
+        while not self.received:
+            self._fill()
+            self._take_passes()
+
+    def is_addressed(self):
+        """Has the owner sent something that has not been taken out yet?"""
+        if self.inbox or self.received:
+            return True
+        try:
+            return bool(self.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+        except OSError:
+            return False

@@ -1,0 +1,138 @@
+"""What a value looks like: IPython's formatters, turned into DISPLAY frames."""
+from .pristine import __builtins__
+
+import builtins
+import json
+import sys
+from base64 import b64decode
+
+from IPython.core.displayhook import DisplayHook
+from IPython.core.displaypub import DisplayPublisher
+
+from . import frames
+
+PLAIN = "text/plain"
+MIME_MAX = 255
+PARTS_MAX = 64
+SPARE = 4096  # room for the sentence that says what was dropped
+# Values of these classes, and not of their subclasses, have no representation but their repr().
+SIMPLE = (int, bool, str, float, complex, bytes)
+
+
+def is_text(mime):
+    return mime.startswith("text/") or mime.endswith(("+xml", "json", "javascript", "xml", "latex"))
+
+
+def encode_part(mime, value):
+    """The bytes of one representation. Formatters hand binary data over as bytes or in base64."""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    if isinstance(value, str):
+        if not is_text(mime):
+            try:
+                return b64decode(value, validate=True)
+            except ValueError:
+                pass
+        return value.encode("utf-8", "backslashreplace")
+    if mime.endswith("json"):
+        return json.dumps(value, default=str).encode("utf-8", "backslashreplace")
+    return str(value).encode("utf-8", "backslashreplace")
+
+
+def encode_metadata(metadata):
+    if not metadata:
+        return b""
+    try:
+        return json.dumps(metadata, default=str, skipkeys=True).encode("utf-8", "backslashreplace")
+    except (TypeError, ValueError, RecursionError):
+        return b""
+
+
+def encode_bundle(kind, bundle, metadata):
+    """The frame of a display. Over the frame's limit the largest parts go, and the text says so."""
+    parts = []
+    for mime, value in bundle.items():
+        if value is not None and isinstance(mime, str) and len(parts) < PARTS_MAX:
+            name = mime.encode("ascii", "replace")[:MIME_MAX]
+            parts.append((name, encode_part(mime, value)))
+    extra = encode_metadata(metadata)
+    if frames.display_size(extra, parts) > frames.PAYLOAD_MAX:
+        parts, extra = _shrink(parts, extra)
+    return frames.display(kind, extra, parts)
+
+
+def _shrink(parts, extra):
+    dropped = []
+    if len(extra) > frames.PAYLOAD_MAX // 2:
+        dropped.append(f"metadata ({len(extra)} bytes)")
+        extra = b""
+    while parts and frames.display_size(extra, parts) > frames.PAYLOAD_MAX - SPARE:
+        largest = max(parts, key=lambda part: len(part[1]))
+        parts.remove(largest)
+        dropped.append(f"{largest[0].decode()} ({len(largest[1])} bytes)")
+    note = f"[too large to show, left out: {', '.join(dropped)}]"[:SPARE // 2].encode()
+    plain = [data for mime, data in parts if mime == b"text/plain"]
+    parts = [part for part in parts if part[0] != b"text/plain"]
+    parts.append((b"text/plain", b"\n".join(plain + [note])))
+    return parts, extra
+
+
+class Hook(DisplayHook):
+    """sys.displayhook: the value of a cell's last expression."""
+
+    def __call__(self, result=None):
+        if result is None or self.quiet():
+            return
+        shell = self.shell
+        bundle, metadata = shell.represent(result)
+        self.remember(result)
+        if self.exec_result is not None:
+            self.exec_result.result = result
+        if bundle:
+            shell.show(frames.RESULT, bundle, metadata)
+
+    def quiet(self):
+        """A cell that ends in a semicolon shows nothing. Only one that may do so is tokenised."""
+        end = self.shell.source.rstrip()
+        if not end.endswith(";") and "#" not in end[end.rfind("\n") + 1:]:
+            return False
+        return super().quiet()
+
+    def remember(self, result):
+        """_, __, ___, _N and Out[N], as long as the user has not taken the names."""
+        shell = self.shell
+        names, outputs = shell.user_ns, shell.outputs
+        if result is outputs:
+            return
+        if "_" not in vars(builtins) and names.get("_", self._) is self._:
+            names["___"], names["__"], names["_"] = self.__, self._, result
+        self.___, self.__, self._ = self.__, self._, result
+        n = shell.execution_count
+        outputs[n] = names[f"_{n}"] = result
+        if len(outputs) > self.cache_size:
+            oldest = next(iter(outputs))
+            del outputs[oldest]
+            names.pop(f"_{oldest}", None)
+
+
+class Publisher(DisplayPublisher):
+    """display() and all that goes through it."""
+
+    def publish(self, data, metadata=None, source=None, *, transient=None, update=False, **_):
+        metadata = dict(metadata or {})
+        display_id = (transient or {}).get("display_id")
+        if display_id is not None:
+            metadata["display_id"] = display_id
+            if update:
+                metadata["update"] = True
+        self.shell.show(frames.SHOWN, data, metadata)
+
+    def clear_output(self, wait=False):
+        """What was shown has left the box; there is nothing to clear."""
+
+
+def show_page(shell, text):
+    """In place of a pager (`name?`, %history): nobody could turn the pages."""
+    if isinstance(text, dict):
+        text = text.get(PLAIN, "")
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")

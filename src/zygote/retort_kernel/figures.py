@@ -1,0 +1,138 @@
+"""matplotlib's figures: shown by plt.show(), or at the end of the cell that left them open.
+
+matplotlib may be imported beforehand, later by the user, or never; nothing here imports it. The
+backend is set by hand and not by MPLBACKEND, because programs started from a cell inherit the
+environment and have no such module; for them the variable says Agg.
+"""
+import os
+import sys
+from importlib.machinery import PathFinder
+from io import BytesIO
+
+from IPython.core.pylabtools import select_figure_formats
+from traitlets import Bool, Dict, List, Unicode, observe
+from traitlets.config import Configurable
+
+from . import mpl_backend
+from .frames import SHOWN
+
+# Tried in this order for characters that the default font lacks.
+WIDE_FONTS = ("Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans CJK KR", "Droid Sans Fallback",
+              "WenQuanYi Zen Hei", "WenQuanYi Micro Hei", "IPAGothic", "VL Gothic", "NanumGothic",
+              "UnDotum", "AR PL UMing CN")
+
+
+def install(shell):
+    """Make figures work in this shell, whenever matplotlib comes."""
+    os.environ["MPLBACKEND"] = "Agg"
+    select_formats(shell, {"png"})
+    shell.configurables.append(InlineBackend(parent=shell))
+    if "matplotlib" in sys.modules:
+        use_backend()
+    else:
+        sys.meta_path.insert(0, Watch())
+
+
+def use_backend():
+    mpl_backend.register()
+    sys.modules["matplotlib"].rcParams["backend"] = mpl_backend.BACKEND
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        pyplot.switch_backend(mpl_backend.BACKEND)
+
+
+class Watch:
+    """A finder that sees `import matplotlib`, once, and sets the backend when it is done."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "matplotlib":
+            return None
+        sys.meta_path.remove(self)
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def exec_module(module):
+                execute(module)
+                use_backend()
+
+            spec.loader.exec_module = exec_module
+        return spec
+
+
+def add_wide_fonts():
+    """Chinese, Japanese and Korean text must not be drawn as boxes where a font is installed."""
+    manager = sys.modules["matplotlib.font_manager"].fontManager
+    installed = {font.name for font in manager.ttflist}
+    family = sys.modules["matplotlib"].rcParams["font.sans-serif"]
+    family += [name for name in WIDE_FONTS if name in installed and name not in family]
+    sys.modules["matplotlib"].rcParams["font.sans-serif"] = family
+
+
+class InlineBackend(Configurable):
+    """Takes `%config InlineBackend.figure_format = 'svg'` as notebooks do."""
+
+    figure_formats = List(Unicode(), ["png"]).tag(config=True)
+    figure_format = Unicode("png").tag(config=True)
+    print_figure_kwargs = Dict({"bbox_inches": "tight"}).tag(config=True)
+    close_figures = Bool(True).tag(config=True)
+    rc = Dict({}).tag(config=True)
+
+    @observe("figure_format")
+    def _format_changed(self, change):
+        select_formats(self.parent, {change["new"]}, **self.print_figure_kwargs)
+
+    @observe("figure_formats")
+    def _formats_changed(self, change):
+        select_formats(self.parent, set(change["new"]), **self.print_figure_kwargs)
+
+
+def select_formats(shell, formats, **options):
+    if "matplotlib" in sys.modules and formats != {"png"}:
+        select_figure_formats(shell, formats, **options)
+    else:
+        shell.display_formatter.formatters["image/png"].for_type_by_name(
+            "matplotlib.figure", "Figure", to_png)
+
+
+def to_png(figure):
+    if not figure.axes and not figure.lines:
+        return None
+    canvas = figure.canvas
+    if not hasattr(canvas, "print_png"):
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        canvas = FigureCanvasAgg(figure)
+    output = BytesIO()
+    canvas.print_figure(output, format="png", dpi=figure.dpi, facecolor=figure.get_facecolor(),
+                        edgecolor=figure.get_edgecolor(), bbox_inches="tight")
+    _note_shown(figure)
+    return output.getvalue()
+
+
+_shown = set()  # numbers of figures that this cell has shown as a value already
+
+
+def _note_shown(figure):
+    _shown.add(getattr(figure, "number", None))  # a number: it is pyplot's
+
+
+def show_open(shell):
+    """Show every open figure and close it."""
+    helpers = sys.modules.get("matplotlib._pylab_helpers")
+    managers = helpers.Gcf.get_all_fig_managers() if helpers is not None else ()
+    try:
+        for manager in managers:
+            if manager.num not in _shown:
+                show_figure(shell, manager.canvas.figure)
+    finally:
+        _shown.clear()
+        if managers:
+            sys.modules["matplotlib.pyplot"].close("all")
+
+
+def show_figure(shell, figure):
+    if not figure.axes and not figure.lines:
+        return
+    _note_shown(figure)
+    bundle, metadata = shell.represent(figure)
+    shell.show(SHOWN, bundle, metadata)

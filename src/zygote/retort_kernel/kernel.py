@@ -1,0 +1,189 @@
+"""The loop: takes a frame, runs the cell, answers. It must outlive whatever the user's code does.
+
+Between two cells, and in the middle of an answer, a signal handler of the user's may still raise (an
+alarm set by a cell that is over). So the loop is written as steps that can be taken again: `job` is
+the frame being worked on, `outcome` what has come of it, and an exception that escapes from a step
+only leads back to it.
+
+    wait ──job──▶ run ──outcome──▶ answer ──▶ wait
+
+SIGINT means KeyboardInterrupt while a cell runs. At other times it is noted if the owner has sent a
+cell by then (it meant that one), and else forgotten (it came too late for the last one).
+"""
+from .pristine import __builtins__
+
+import signal
+import sys
+from os import _exit
+from signal import default_int_handler, pthread_sigmask, signal as set_handler
+from sys import getrecursionlimit, gettrace, setprofile, setrecursionlimit, settrace
+
+from . import figures, frames, tracebacks
+
+SIGINT = signal.SIGINT
+UNBLOCK = signal.SIG_UNBLOCK
+RECURSION_MIN = 1000
+
+
+class Outcome:
+    """How a cell ended; `entry` is the answer as it goes to the channel."""
+
+    def __init__(self, n):
+        self.n = n
+        self.status = None
+        self.code = 0
+        self.error = None  # name, value, traceback
+        self.entry = None
+
+    def fail(self, error):
+        """Called while interrupts still work: asking an exception for its text runs user code."""
+        interrupted = isinstance(error, KeyboardInterrupt)
+        self.status = frames.INTERRUPTED if interrupted else frames.FAILED
+        self.error = tracebacks.name_of(error), "", ""
+        self.error = tracebacks.name_of(error), tracebacks.value_of(error), tracebacks.render(error)
+
+    def leave(self, error):
+        """sys.exit(…): a number, nothing, or a message."""
+        code = error.code
+        if code is None or isinstance(code, int):
+            self.code = int(code or 0) & 0xFF
+        else:
+            self.code = 1
+            sys.stderr.write(tracebacks.value_of(error) + "\n")
+        self.status = frames.EXIT
+
+    def seal(self, channel):
+        if self.status is None:
+            self.status = frames.FAILED
+        parts = [frames.done(self.n, self.status, self.code)]
+        if self.error is not None:
+            texts = (text.encode("utf-8", "backslashreplace") for text in self.error)
+            parts.insert(0, frames.error(*texts))
+        self.entry, channel.held = [memoryview(b"".join(channel.held + parts)), []], []
+
+
+class Kernel:
+    def __init__(self, channel, shell, streams):
+        self.channel = channel
+        self.shell = shell
+        self.execute = shell.execute  # the user may replace the attribute
+        self.check_complete = shell.check_complete
+        self.streams = streams
+        self.job = None
+        self.outcome = None
+        self.closing = False
+        self.interrupted = False
+
+    def loop(self):
+        while True:
+            try:
+                self.turn()
+            except BaseException as error:
+                self.stray(error)
+
+    def stray(self, error):
+        """An exception from the user's side came up in the loop itself."""
+        try:
+            self.repair()
+            outcome = self.outcome
+            if outcome is not None and outcome.status is None:
+                outcome.fail(error)
+        except BaseException:
+            pass  # the next turn goes on with what there is
+
+    def turn(self):
+        """One frame, or what is left to do of one."""
+        channel = self.channel
+        if self.job is None:
+            channel.wait()
+            self.job, channel.received = channel.received[0], channel.received[1:]
+        kind, body = self.job
+        if kind == frames.RUN:
+            if self.outcome is None:
+                n, code = frames.read_run(body)
+                self.outcome = Outcome(n)
+                self.run(self.outcome, code.decode("utf-8", "replace"))
+            self.answer(self.outcome)
+        elif kind == frames.CHECK:
+            self.check(frames.read_check(body).decode("utf-8", "replace"))
+        self.job = self.outcome = None
+        self.closing = self.interrupted = False
+
+    # ---- a cell ----
+
+    def run(self, outcome, source):
+        """The part that an interrupt may break off anywhere."""
+        self.channel.begin()
+        pthread_sigmask(UNBLOCK, (SIGINT,))
+        set_handler(SIGINT, default_int_handler)
+        try:
+            try:
+                if self.interrupted:
+                    raise KeyboardInterrupt
+                self.execute(outcome.n, source)
+                outcome.status = frames.OK
+            except SystemExit as error:
+                outcome.leave(error)
+            except BaseException as error:
+                sys.last_type, sys.last_value = type(error), error
+                sys.last_traceback = error.__traceback__
+                outcome.fail(error)
+            if not self.channel.is_mine():
+                self.leave_child(outcome)
+            self.flush()
+            figures.show_open(self.shell)
+        except BaseException as error:
+            if outcome.status in (None, frames.OK):
+                outcome.fail(error)
+        self.closing = True
+
+    def flush(self):
+        """Of the streams that the user has put in place of ours; dead ones are replaced."""
+        for name, own in self.streams.items():
+            stream = getattr(sys, name, None)
+            if stream is not own:
+                try:
+                    stream.flush()
+                except Exception:
+                    setattr(sys, name, own)
+
+    def leave_child(self, outcome):
+        """A child that the cell forked has come to the end of the cell; it is not the session."""
+        try:
+            self.flush()
+            if outcome.error is not None:
+                sys.stderr.write(outcome.error[2])
+                outcome.code = 1
+        finally:
+            _exit(outcome.code)
+
+    def answer(self, outcome):
+        set_handler(SIGINT, self.note_interrupt)
+        if not self.channel.is_mine():
+            _exit(1)
+        self.repair()
+        self.channel.end()
+        if outcome.entry is None:
+            outcome.seal(self.channel)
+        self.channel.post(outcome.entry)
+
+    def repair(self):
+        """Undo what would hurt the loop: no room to call functions, a tracer that raises."""
+        if getrecursionlimit() < RECURSION_MIN:
+            setrecursionlimit(RECURSION_MIN)
+        if gettrace() is not None:
+            settrace(None)
+        setprofile(None)
+
+    def check(self, source):
+        if self.outcome is None:
+            state, indent = self.check_complete(source)
+            reply = frames.checked(state, indent.encode())
+            self.outcome = [memoryview(reply), []]
+        self.channel.post(self.outcome)
+
+    # ---- interrupts ----
+
+    def note_interrupt(self, number, frame):
+        if not self.closing and (self.job is not None or self.channel.is_addressed()):
+            self.interrupted = True

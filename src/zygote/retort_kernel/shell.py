@@ -1,0 +1,300 @@
+"""IPython's shell without a terminal: one cell in, displays out, its exception to the caller.
+
+IPython's run_cell prints what goes wrong and goes on; a session needs to know. execute() does the
+same work (transform, compile, run, display) but raises, and takes a third of the time. What is
+nested in a cell (%run, %%time, get_ipython().run_cell) still goes through IPython's own.
+"""
+from .pristine import __builtins__
+
+import __future__
+import ast
+import asyncio
+import atexit
+import builtins
+import linecache
+import os
+import sys
+from inspect import CO_COROUTINE
+from types import SimpleNamespace
+
+from IPython.core.autocall import IPyAutocall
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.text import LSString, SList
+from traitlets import Type
+
+from . import commands, display, figures, frames, mpl_backend, tracebacks
+
+FUTURES = 0
+for _name in __future__.all_feature_names:
+    FUTURES |= getattr(__future__, _name).compiler_flag
+
+OUTPUTS_KEPT = 100  # values in Out: they are what a forgetful program leaks
+INPUTS_GAP_MAX = 10000
+CANCEL_GRACE = 1.0  # seconds that an awaited task has to clean up after an interrupt
+
+
+class Leave(IPyAutocall):
+    """exit and quit: end the cell with a status. The session's life is its owner's affair."""
+
+    rewrite = False
+
+    def __call__(self, code=None):
+        raise SystemExit(code)
+
+    def __repr__(self):
+        return "exit() or sys.exit() ends the cell"
+
+
+class Shell(InteractiveShell):
+    displayhook_class = Type(display.Hook)
+    display_pub_class = Type(display.Publisher)
+
+    def __init__(self, channel, **options):
+        self.channel = channel
+        self.source = ""
+        self.running = False
+        self.noted = None  # an exception that a magic has shown and swallowed
+        self.failures = None  # a list while formatters run: what they raised
+        super().__init__(**options)
+        atexit.unregister(self.atexit_operations)  # the process leaves by _exit
+        self.outputs = self.user_ns["_oh"]
+        self.displayhook.cache_size = OUTPUTS_KEPT
+        self.set_hook("show_in_pager", lambda shell, text, *_: display.show_page(shell, text), 99)
+        self.types_at_start = list(self.display_formatter.active_types)
+        self.printers = dict(self.display_formatter.formatters[display.PLAIN].type_printers)
+        leave = Leave(self)
+        for name in ("exit", "quit"):
+            self.user_ns[name] = self.user_ns_hidden[name] = leave
+            setattr(builtins, name, leave)
+        # For good, and not around each cell: an interrupt in the middle of that would stick.
+        self.builtin_trap.auto_builtins = {"get_ipython": self.get_ipython}
+        self.builtin_trap.__enter__()
+        self.display_trap.__enter__()
+        self.register_magics(commands.Scripts)
+        figures.install(self)
+
+    # ---- cells ----
+
+    def execute(self, n, source):
+        """Run a cell. What the user's code raises comes out of here."""
+        self.source, self.noted, self.running = source, None, True
+        try:
+            self.execution_count = n
+            sys.displayhook = self.displayhook
+            self._announce("pre_execute")
+            info = SimpleNamespace(raw_cell=source, store_history=True, silent=False,
+                                   shell_futures=True, cell_id=None)
+            self._announce("pre_run_cell", info)
+            error = None
+            try:
+                self._run(self._compile(n, source))
+            except BaseException as raised:
+                error = raised
+                raise
+            finally:
+                self._announce("post_execute")
+                result = SimpleNamespace(info=info, execution_count=n, error_in_exec=error,
+                                         error_before_exec=None, success=error is None,
+                                         result=self.outputs.get(n))
+                self._announce("post_run_cell", result)
+            if self.noted is not None:
+                raise self.noted
+        finally:
+            self.running = False
+
+    def _announce(self, event, *details):
+        if self.events.callbacks[event]:
+            self.events.trigger(event, *details)
+
+    def _compile(self, n, source):
+        """Code objects: the statements, and the last expression, whose value is shown."""
+        name = f"<cell {n}>"
+        if source.isspace() or not source:
+            self._remember(n, source, source)
+            return []
+        try:
+            cell = self.transform_cell(source)
+        except SyntaxError:
+            self._remember(n, source, source)
+            raise
+        self._remember(n, source, cell)
+        # No time of change: linecache does not look for a file of this name.
+        linecache.cache[name] = (len(cell), None, cell.splitlines(True), name)
+        self.compile._filename_map[name] = n
+        flags = self.compile.flags & FUTURES
+        tree = compile(cell, name, "exec", flags | ast.PyCF_ONLY_AST, True)
+        tree = self.transform_ast(tree)
+        if self.autoawait:
+            flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        quiet, shown = self._split(tree.body)
+        parts = []
+        if quiet:
+            parts.append(compile(ast.Module(quiet, []), name, "exec", flags, True))
+        if shown:
+            flags |= parts[0].co_flags & FUTURES if parts else 0
+            parts.append(compile(ast.Interactive(shown), name, "single", flags, True))
+        for part in parts:
+            self.compile.flags |= part.co_flags & FUTURES
+        return parts
+
+    def _split(self, nodes):
+        """What runs silently, and what shows its value."""
+        mode = self.ast_node_interactivity
+        if mode == "all":
+            return [], nodes
+        if mode == "last_expr_or_assign" and nodes and isinstance(nodes[-1], ast.Assign):
+            target = nodes[-1].targets[0]
+            if isinstance(target, ast.Name):
+                value = ast.Expr(ast.Name(target.id, ast.Load()))
+                nodes.append(ast.fix_missing_locations(ast.copy_location(value, nodes[-2])))
+        if mode == "none" or not nodes:
+            return nodes, []
+        if mode == "last" or isinstance(nodes[-1], ast.Expr):
+            return nodes[:-1], nodes[-1:]
+        return nodes, []
+
+    def _remember(self, n, raw, cell):
+        """In, _i, _ii, _iii and _iN."""
+        history, names = self.history_manager, self.user_ns
+        for inputs, text in ((history.input_hist_raw, raw), (history.input_hist_parsed, cell)):
+            inputs.extend([""] * min(n - len(inputs), INPUTS_GAP_MAX))
+            inputs.append(text.rstrip("\n"))
+        names["_iii"], names["_ii"] = names.get("_ii", ""), names.get("_i", "")
+        names["_i"] = self.last_input
+        names[f"_i{n}"] = self.last_input = raw
+
+    last_input = ""
+
+    def _run(self, parts):
+        if any(part.co_flags & CO_COROUTINE for part in parts):
+            self._await(self._run_parts(parts))
+        else:
+            for part in parts:
+                exec(part, self.user_global_ns, self.user_ns)
+
+    async def _run_parts(self, parts):
+        for part in parts:
+            result = eval(part, self.user_global_ns, self.user_ns)
+            if part.co_flags & CO_COROUTINE:
+                await result
+
+    event_loop = None
+
+    def _await(self, coroutine):
+        """Run a coroutine on the session's event loop; an interrupt cancels it."""
+        loop = self.event_loop
+        if loop is None or loop.is_closed():
+            loop = self.event_loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        task = loop.create_task(coroutine)
+        try:
+            loop.run_until_complete(task)
+        except BaseException:
+            if not task.done():
+                task.cancel()
+                loop.run_until_complete(asyncio.wait({task}, timeout=CANCEL_GRACE))
+            raise
+
+    # ---- values ----
+
+    def represent(self, value):
+        """The mime bundle of a value and its metadata. A value that has no text because its
+        __repr__ raised, raises; where another representation failed, stderr says so."""
+        if type(value) in display.SIMPLE and self._is_plain(type(value)):
+            return {display.PLAIN: repr(value)}, None
+        outer, self.failures = self.failures, []
+        try:
+            bundle, metadata = self.display_formatter.format(value)
+            failures = self.failures
+        finally:
+            self.failures = outer
+        if failures:
+            if display.PLAIN not in bundle:
+                raise failures[0]
+            sys.stderr.write(tracebacks.render(failures[0]))
+        return bundle, metadata
+
+    def _is_plain(self, kind):
+        """Has nobody registered a formatter for this simple class?"""
+        if self.display_formatter.active_types != self.types_at_start:
+            return False
+        for mime, formatter in self.display_formatter.formatters.items():
+            printer = formatter.type_printers.get(kind)
+            if printer is not None and (mime != display.PLAIN or printer is not self.printers[kind]):
+                return False
+        return True
+
+    def show(self, kind, bundle, metadata):
+        if self.channel.busy and self.channel.is_mine():
+            frame = display.encode_bundle(kind, bundle, metadata)
+            hold = kind == frames.RESULT and self.ast_node_interactivity == "last_expr"
+            self.channel.show(frame, hold)
+        else:  # a child of the session's process, or a thread between cells
+            sys.stdout.write(str(bundle.get(display.PLAIN, "")) + "\n")
+
+    # ---- errors ----
+
+    def showtraceback(self, exc_tuple=None, *args, **kwargs):
+        """IPython and its magics call this where they swallow an exception. The cell failed all
+        the same, so the first one is raised when the cell is over."""
+        handled = sys.exc_info()[1]
+        error = exc_tuple[1] if exc_tuple else handled or getattr(sys, "last_value", None)
+        if error is None:
+            sys.stderr.write("No traceback available to show.\n")
+        elif self.failures is not None:
+            self.failures.append(error)
+        elif self.running and handled is not None and self.noted is None:
+            self.noted = error
+        else:
+            sys.stderr.write(tracebacks.render(error))
+
+    def showsyntaxerror(self, *args, **kwargs):
+        self.showtraceback()
+
+    def show_usage_error(self, error):
+        self.showtraceback((type(error), error, None))
+
+    # ---- commands ----
+
+    def system(self, command):
+        command = self.var_expand(command, depth=1)
+        self.channel.mix()
+        self.user_ns["_exit_code"] = commands.run_shell(command)
+
+    system_raw = system_piped = system
+
+    def getoutput(self, cmd, split=True, depth=0):
+        output = commands.read_shell(self.var_expand(cmd, depth=depth + 1))
+        return SList(output.splitlines()) if split else LSString(output)
+
+    # ---- matplotlib ----
+
+    def enable_matplotlib(self, gui=None):
+        __import__("matplotlib.pyplot")
+        figures.use_backend()
+        return "inline", mpl_backend.BACKEND
+
+    def enable_gui(self, gui=None):
+        """There is no screen."""
+
+    # ---- after the warm-up ----
+
+    def forget(self, names):
+        """Become as new: `names` is what the namespace was."""
+        if self.event_loop is not None:
+            self.event_loop.close()
+            self.event_loop = None
+            asyncio.set_event_loop(None)
+        self.user_ns.clear()
+        self.user_ns.update(names)
+        self.outputs.clear()
+        history = self.history_manager
+        for inputs in (history.input_hist_raw, history.input_hist_parsed):
+            inputs[:] = [""]
+        hook = self.displayhook
+        hook._ = hook.__ = hook.___ = ""
+        self.last_input = self.source = ""
+        self.noted = None
+        self.compile._filename_map.clear()
+        self.compile.reset_compiler_flags()
+        self.execution_count = 1

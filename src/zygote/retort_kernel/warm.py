@@ -1,0 +1,196 @@
+"""The two entries: warm() once in the zygote, serve() in every fork of it.
+
+Memory is shared with the zygote until someone writes to it, so what can be written before the fork
+is: modules are imported, the shell exists, and cells of every kind have run, which leaves the
+interpreter's inline caches filled and its free lists long. Nothing of it is visible to the user.
+"""
+import asyncio
+import ctypes
+import gc
+import importlib
+import io
+import linecache
+import os
+import platform
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import warnings
+
+import IPython
+from traitlets.config import Config
+
+from . import blas, keyboard, reseed, tracebacks
+from .channel import Channel
+from .frames import HEADER, PASS, RUN, frame
+from .kernel import Kernel
+from .shell import Shell
+from .streams import Pipe, text_stream
+
+HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+STDOUT, STDERR = 1, 2
+OOM_SCORE = 500  # before a checkpoint that waits, when memory is short
+ROUNDS = 24  # of the short warm-up cells: enough for CPython to specialise its bytecode
+
+SHORT = (
+    "1+1",
+    "x = 1",
+    "print('x')",
+    "import sys; print('y', file=sys.stderr); print('z'); x",
+    "def f(a):\n    return [a]\nf(2)",
+    "{'a': [1, 2.5, 'b']}",
+)
+LONG = {
+    None: ("1/0", "x =", "int('x')", "await __import__('asyncio').sleep(0)", "raise SystemExit",
+           "import json\njson.loads('{')", "%time 1", "display(1)"),
+    "numpy": ("import numpy as np; np.arange(6).reshape(2, 3) @ np.ones((3, 2))",
+              "import numpy as np; np.linalg.inv(np.eye(4) * 2)"),
+    "pandas": ("import pandas as pd, io\n"
+               "d = pd.read_csv(io.StringIO('k,v\\na,1\\nb,2\\na,3'))\n"
+               "display(d, d.describe())\n"
+               "d.groupby('k').sum()",
+               "import pandas as pd; pd.DataFrame({'a': [1]})['b']"),
+    "matplotlib": ("import matplotlib.pyplot as plt\n"
+                   "plt.plot([1, 2, 3], label='a'); plt.title('t'); plt.legend()\n"
+                   "plt.show()",
+                   "import matplotlib.pyplot as plt\n"
+                   "fig, ax = plt.subplots(); ax.bar(['a', 'b'], [1, 2])"),
+}
+
+_kernel = None
+
+
+def warm(preload):
+    """Import and prepare everything; returns what there is, as text."""
+    global _kernel
+    gc.disable()
+    blas.limit_environment(1)
+    versions = _import_all(preload)
+    _kernel = _make_kernel()
+    keyboard.remove()
+    _warm_up(_kernel)
+    blas.prepare()
+    reseed.prepare()
+    _check_threads("the warm-up")
+    gc.collect()
+    gc.freeze()
+    return versions
+
+
+def _import_all(preload):
+    versions = [f"python {platform.python_version()}", f"ipython {IPython.__version__}"]
+    for name in preload:
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            versions.append(f"{name} missing ({error})")
+            continue
+        _check_threads(f"importing {name}")
+        package = name.partition(".")[0]
+        version = getattr(sys.modules[package], "__version__", None)
+        if isinstance(version, str):
+            versions.append(f"{package} {version}")
+    return ", ".join(versions)
+
+
+def _check_threads(what):
+    """A fork copies one thread: what the others held stays held for ever in every session."""
+    count = len(os.listdir("/proc/self/task"))
+    if count > 1:
+        names = [thread.name for thread in threading.enumerate()][1:]
+        raise RuntimeError(f"{what} started {count - 1} thread(s) ({', '.join(names) or 'not Python'}"
+                           "s): this module cannot be imported before the fork")
+
+
+def _make_kernel():
+    tracebacks.hide(os.path.dirname(os.path.abspath(__file__)))
+    tracebacks.hide(os.path.dirname(IPython.__file__))
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.HistoryManager.hist_file = ":memory:"
+    config.InteractiveShell.colors = "NoColor"
+    channel = Channel()
+    # IPython makes its directory when it starts, and for us it holds nothing.
+    directory = tempfile.mkdtemp()
+    try:
+        shell = Shell.instance(channel=channel, config=config, ipython_dir=directory)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    streams = {"stdout": text_stream(Pipe(STDOUT, "<stdout>", channel)),
+               "stderr": text_stream(Pipe(STDERR, "<stderr>", channel))}
+    return Kernel(channel, shell, streams)
+
+
+# ---- warming up ----
+
+def _warm_up(kernel):
+    """Run cells as a session would, with an owner made of functions and output to nowhere."""
+    channel, streams = kernel.channel, kernel.streams
+    state = {name: getattr(sys, name) for name in ("stdout", "stderr", "displayhook")}
+    names = dict(kernel.shell.user_ns)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    handler = signal.getsignal(signal.SIGINT)
+    cells = list(SHORT) * ROUNDS
+    for module, codes in LONG.items():
+        if module is None or module in sys.modules:
+            cells += codes * 2
+    try:
+        for name, stream in streams.items():
+            stream.buffer.fd = nowhere
+            setattr(sys, name, stream)
+        channel.connect(len, lambda size: frame(PASS, channel.fences.to_bytes(4, "little")))
+        with warnings.catch_warnings():
+            for n, code in enumerate(cells, 1):
+                body = HEADER.pack(n, len(code)) + code.encode()
+                channel.received = [(RUN, body)]
+                kernel.turn()
+    finally:
+        channel.pid = None
+        signal.signal(signal.SIGINT, handler)
+        os.close(nowhere)
+        for name, value in state.items():
+            setattr(sys, name, value)
+        for fd, stream in zip((STDOUT, STDERR), streams.values()):
+            stream.buffer.fd = fd
+    kernel.shell.forget(names)
+    for n in range(len(cells) + 1):
+        linecache.cache.pop(f"<cell {n}>", None)
+    for name in ("last_type", "last_value", "last_traceback"):
+        sys.__dict__.pop(name, None)
+
+
+# ---- a session ----
+
+def serve(channel_fd, cpus):
+    """The rest of a forked process's life: cells from the channel. Never returns."""
+    kernel = _kernel
+    _raise_oom_score()
+    reseed.reseed()
+    blas.use(cpus)
+    sys.path[:] = [""] + [path for path in sys.path if path not in ("", HOME)]
+    sys.argv = [""]
+    sys.stdin = _stdin()
+    for name, stream in kernel.streams.items():
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    signal.signal(signal.SIGINT, kernel.note_interrupt)
+    gc.enable()
+    kernel.channel.open(channel_fd)
+    kernel.loop()
+
+
+def _raise_oom_score():
+    try:
+        fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+        try:
+            os.write(fd, b"%d" % OOM_SCORE)
+        finally:
+            os.close(fd)
+    except OSError:
+        pass  # a checkpoint is then no better off than the live process
+
+
+def _stdin():
+    return io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), "utf-8", "replace")

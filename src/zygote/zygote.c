@@ -1,0 +1,296 @@
+/* zygote: the fork server, as an extension of the environment's own CPython (stable ABI, 3.10 up).
+ *
+ * The interpreter has imported its libraries and waits here, in one thread, for the keeper's word.
+ * For each box it makes a fork of itself which goes into the box and returns to Python there; the
+ * zygote itself never runs a byte of a user's and holds no secret, because every box can read all of
+ * its memory.
+ *
+ * The fork goes through a go-between:
+ *
+ *     zygote ──clone3(VM|VFORK, into the box's cgroup)──▶ go-between ──fork()──▶ kernel process
+ *
+ * The go-between shares our memory and is gone in a moment. It is born in the box's cgroup (version
+ * 2), enters the box's pid namespace for its children, and then calls the C library's own fork(), so
+ * that every library's fork handlers run as they should. Neither can be had otherwise: fork() takes
+ * no cgroup, and a second entry into a pid namespace from one process is refused. When it exits, the
+ * kernel process is the keeper's child, and lives on if the zygote dies.
+ *
+ * Rights: CAP_SYS_ADMIN over the keeper's user namespace, for entering boxes; nothing on the host.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <errno.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "box/box.h"
+#include "box/steps.h"
+#include "wire/fields.h"
+#include "wire/msg.h"
+#include "wire/proto.h"
+#include "zygote/zygote.h"
+
+static struct filter filter;
+static struct msg in; /* 64 KiB: not on the stack */
+
+/* ---- forking ---- */
+
+/* clone3 without a stack of its own returns twice in one stack frame, as vfork does, so it may not be
+ * a function call: the child would overwrite the parent's return address. */
+static inline __attribute__((always_inline)) long raw_clone3(struct clone_args *args, size_t size)
+{
+    long r;
+#if defined(__x86_64__)
+    __asm__ volatile("syscall"
+                     : "=a"(r)
+                     : "a"(SYS_clone3), "D"(args), "S"(size)
+                     : "rcx", "r11", "memory");
+#elif defined(__aarch64__)
+    register long nr __asm__("x8") = SYS_clone3;
+    register long a0 __asm__("x0") = (long)args;
+    register long a1 __asm__("x1") = (long)size;
+    __asm__ volatile("svc 0" : "+r"(a0) : "r"(nr), "r"(a1) : "memory");
+    r = a0;
+#else
+#error "retort does not know this processor yet"
+#endif
+    return r;
+}
+
+/* What the go-between found; it shares our memory. */
+static volatile pid_t made;
+static volatile int made_errno;
+
+/* 0 in the new process; its pid in the zygote; -1 with errno. */
+static __attribute__((noinline)) pid_t fork_into(int pid_namespace, int cgroup_fd)
+{
+    struct clone_args args = {
+        .flags = CLONE_VM | CLONE_VFORK | (cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0),
+        .exit_signal = SIGCHLD,
+        .cgroup = (uint64_t)(cgroup_fd >= 0 ? cgroup_fd : 0),
+    };
+
+    made = -1;
+    made_errno = 0;
+    long between = raw_clone3(&args, sizeof(args));
+    if (between == 0) {
+        if (setns(pid_namespace, CLONE_NEWPID) < 0) {
+            made_errno = errno;
+            _exit(1);
+        }
+        pid_t pid = fork();
+        if (pid == 0)
+            return 0;
+        made = pid;
+        made_errno = errno;
+        _exit(0);
+    }
+    if (between < 0) {
+        errno = (int)-between;
+        return -1;
+    }
+    while (waitpid((pid_t)between, NULL, 0) < 0 && errno == EINTR)
+        ;
+    errno = made_errno;
+    return made;
+}
+
+/* Threads do not survive a fork, but the locks they hold do. */
+static int only_one_thread(void)
+{
+    struct stat st;
+    return stat("/proc/self/task", &st) == 0 && st.st_nlink == 3;
+}
+
+static pid_t fork_python(int pid_namespace, int cgroup_fd)
+{
+    sigset_t all, before;
+
+    if (!only_one_thread()) {
+        errno = EDEADLK;
+        return -1;
+    }
+    /* A handler must not run in the go-between, on our stack. */
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    PyOS_BeforeFork();
+    pid_t pid = fork_into(pid_namespace, cgroup_fd);
+    int saved = errno;
+    if (pid == 0)
+        PyOS_AfterFork_Child();
+    else
+        PyOS_AfterFork_Parent();
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    errno = saved;
+    return pid;
+}
+
+/* ---- talking to the keeper ---- */
+
+static void tell(int fd, struct buf *b)
+{
+    struct err e;
+
+    if (msg_send(fd, b, NULL, 0, &e) < 0)
+        _exit(0); /* the keeper is gone */
+}
+
+static void tell_warm(const char *versions)
+{
+    cleanup_buf struct buf b = {0};
+
+    msg_begin(&b, ZYGOTE_WARM);
+    fields_put_text(&b, versions);
+    tell(ZYGOTE_CONTROL_FD, &b);
+}
+
+static void tell_made(uint32_t box, pid_t pid)
+{
+    cleanup_buf struct buf b = {0};
+    struct err e;
+
+    if (pid > 0) {
+        msg_begin(&b, ZYGOTE_MADE);
+        fields_put_u32(&b, box);
+        fields_put_u32(&b, (uint32_t)pid);
+    } else {
+        if (errno == EDEADLK)
+            err_set(&e, 0, "a preloaded library has started a thread; take it out of preload");
+        else
+            err_set(&e, errno, "cannot fork");
+        msg_begin(&b, ZYGOTE_FAILED);
+        fields_put_u32(&b, box);
+        fields_put_text(&b, e.text);
+    }
+    tell(ZYGOTE_CONTROL_FD, &b);
+}
+
+/* In the new process: wait until init's half stands, then go in. Does not return on failure. */
+static void enter_box(const struct box_plan *plan)
+{
+    struct box_kernel kernel = {
+        .plan = plan,
+        .filter = &filter,
+        .namespaces = in.fds + ZYGOTE_FD_NAMESPACES,
+        .stdout_fd = in.fds[ZYGOTE_FD_STDOUT],
+        .stderr_fd = in.fds[ZYGOTE_FD_STDERR],
+        .channel_fd = in.fds[ZYGOTE_FD_CELL],
+        .setup_fd = in.fds[ZYGOTE_FD_SETUP],
+    };
+    static struct msg go;
+    cleanup_buf struct buf b = {0};
+    const char *failed = "kernel-join";
+    struct err e = {0};
+
+    if (msg_recv(kernel.setup_fd, &go, &e) <= 0 || go.type != SETUP_GO)
+        _exit(1);
+    if (box_kernel_enter(&kernel, &failed, &e) == 0)
+        return;
+    msg_begin(&b, SETUP_FAILED);
+    fields_put_text(&b, failed);
+    fields_put_text(&b, e.text);
+    msg_send(kernel.setup_fd, &b, NULL, 0, &e);
+    _exit(1);
+}
+
+/* 1 in a new box's process; 0 in the zygote. */
+static int make_box(struct box_plan *ret_plan)
+{
+    struct fields f;
+
+    fields_init(&f, in.data, in.len);
+    uint32_t box = fields_get_u32(&f);
+    box_plan_get(&f, ret_plan);
+    if (in.type != ZYGOTE_MAKE || !fields_end(&f) || in.n_fds < ZYGOTE_FD_CGROUP)
+        return 0;
+    pid_t pid = fork_python(in.fds[ZYGOTE_FD_NAMESPACES + BOX_NS_PID],
+                            in.n_fds > ZYGOTE_FD_CGROUP ? in.fds[ZYGOTE_FD_CGROUP] : -1);
+    if (pid == 0) {
+        enter_box(ret_plan);
+        return 1;
+    }
+    tell_made(box, pid);
+    return 0;
+}
+
+/* ---- Python's side ---- */
+
+static int read_filter(void)
+{
+    for (int i = 0; i < FILTER_PROGRAMS; i++) {
+        uint32_t len;
+        if (fd_read_full(ZYGOTE_FILTER_FD, &len, sizeof(len)) != sizeof(len) || len > 65535)
+            return -1;
+        size_t size = len * sizeof(struct sock_filter);
+        filter.programs[i] =
+            (struct sock_fprog){.len = (unsigned short)len, .filter = xcalloc(1, size)};
+        if (fd_read_full(ZYGOTE_FILTER_FD, filter.programs[i].filter, size) != (ssize_t)size)
+            return -1;
+    }
+    close(ZYGOTE_FILTER_FD);
+    return 0;
+}
+
+static PyObject *serve(PyObject *self, PyObject *args)
+{
+    const char *versions;
+    struct box_plan plan;
+    struct err e;
+    (void)self;
+
+    if (!PyArg_ParseTuple(args, "s", &versions))
+        return NULL;
+    if (read_filter() < 0) {
+        PyErr_SetString(PyExc_RuntimeError, "this runs only as a zygote of retort's keeper");
+        return NULL;
+    }
+    steps_inject(getenv("RETORT_FAULT"));
+    tell_warm(versions);
+    for (;;) {
+        int r = msg_recv(ZYGOTE_CONTROL_FD, &in, &e);
+        if (r == 0 || (r < 0 && e.code != EBADMSG))
+            _exit(0); /* the keeper is gone */
+        if (r > 0 && make_box(&plan))
+            break;
+        msg_done(&in);
+    }
+    double cpus = plan.cpus_milli == UINT32_MAX ? 0 : plan.cpus_milli / 1000.0;
+    return Py_BuildValue("(id)", BOX_CHANNEL_FD, cpus);
+}
+
+/* The box is ready: everything that can be done before the first cell has been done. */
+static PyObject *ready(PyObject *self, PyObject *args)
+{
+    cleanup_buf struct buf b = {0};
+    (void)self;
+    (void)args;
+
+    msg_begin(&b, SETUP_DONE);
+    tell(BOX_SETUP_FD, &b);
+    close(BOX_SETUP_FD);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"serve", serve, METH_VARARGS,
+     "serve(versions): fork boxes on the keeper's word. Returns (channel, cpus) in each of them."},
+    {"ready", ready, METH_NOARGS, "ready(): tell the keeper that this box can be used."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "_retort", "retort's fork server", -1, methods, NULL, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__retort(void)
+{
+    return PyModule_Create(&module);
+}

@@ -1,0 +1,18 @@
+/* zygote: what the keeper gives to a zygote, when it starts one and with each request for a fork. */
+#pragma once
+
+#include "box/box.h"
+
+#define ZYGOTE_CONTROL_FD 3 /* messages of enum zygote_msg */
+#define ZYGOTE_FILTER_FD 4  /* the compiled seccomp filter */
+
+/* Descriptors of a ZYGOTE_MAKE, in order. The last is there with cgroups of version 2 only. */
+enum {
+    ZYGOTE_FD_SETUP,
+    ZYGOTE_FD_STDOUT,
+    ZYGOTE_FD_STDERR,
+    ZYGOTE_FD_CELL,
+    ZYGOTE_FD_NAMESPACES,
+    ZYGOTE_FD_CGROUP = ZYGOTE_FD_NAMESPACES + BOX_NAMESPACES,
+    ZYGOTE_FDS,
+};

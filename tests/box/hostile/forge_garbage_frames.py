@@ -1,0 +1,29 @@
+# tries: write garbage into the channel to retort
+# why: whatever comes from a box is hostile; it may cost the box its session and nothing else
+# expect: survives
+# status: ok, error, crashed, interrupted
+# exit: 0 1 125 134 137 139
+# within: 25
+# prints: before the forgery
+def channel():
+    """The socket to retort: the only one there is. Outside: one that a naive reader holds."""
+    if OUTSIDE:
+        import socket
+        global keep
+        keep = socket.socketpair()
+        return keep[0].fileno()
+    import stat
+    for n in range(3, 1024):
+        try:
+            if stat.S_ISSOCK(os.fstat(n).st_mode):
+                return n
+        except OSError:
+            pass
+def send(frame):
+    sent = os.write(channel_fd, frame)
+    if OUTSIDE:
+        escaped("the forged frame", f"{sent} bytes went out")
+channel_fd = channel()
+os.set_blocking(channel_fd, True)
+print("before the forgery", flush=True)
+send(os.urandom(4096))

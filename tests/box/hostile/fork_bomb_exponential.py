@@ -1,0 +1,26 @@
+# tries: the classic: every child forks again
+# why: the bomb must burn out within its own limit, and end with its session
+# args: --pids 32 --timeout 3
+# expect: survives
+# status: ok, limit, error, crashed
+# exit: 0 1 124 125 137
+# within: 25
+# outside-ends: 9
+import time
+print("lit", flush=True)
+def bomb(depth):
+    while depth:
+        try:
+            if os.fork() == 0:
+                return bomb(depth - 1)
+            depth -= 1
+        except OSError:
+            time.sleep(0.01)
+    time.sleep(1 if OUTSIDE else 60)
+    os._exit(0)
+if os.fork() == 0:
+    bomb(7 if OUTSIDE else 10**9)
+if OUTSIDE:
+    time.sleep(0.7)
+    os._exit(9 if len([p for p in os.listdir("/proc") if p.isdigit()]) > 64 else 1)
+time.sleep(4)

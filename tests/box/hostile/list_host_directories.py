@@ -1,0 +1,7 @@
+# tries: find anything in the directories that belong to the host alone
+# why: a read-only view of the system is /usr and a few files of /etc, nothing else
+import itertools
+for top in ("/root", "/home", "/var", "/run", "/boot", "/srv", "/opt", "/media", "/work"):
+    files = (os.path.join(d, f) for d, _, names in os.walk(top) for f in names
+             if not d.startswith("/home/user"))
+    found(f"files below {top}", list(itertools.islice(files, 3)), maybe=top not in ("/root", "/var"))

@@ -1,0 +1,24 @@
+# tries: fill memory with many children, each of them small
+# why: the limit is of the whole box, not of one process
+# expect: survives
+# args: --memory 128m
+# status: ok, limit, error, crashed
+# limit: memory
+# prints: before the bomb
+# check: at_ease
+# user: no (needs a memory cgroup)
+# exit: 0 1 137
+# within: 40
+import time
+print("before the bomb", flush=True)
+children = []
+for _ in range(12):
+    pid = os.fork()
+    if pid == 0:
+        kept = bytearray(b"x" * (30 << 20))
+        time.sleep(5 if not OUTSIDE else 1)
+        os._exit(0)
+    children.append(pid)
+ends = [os.waitpid(pid, 0)[1] for pid in children]
+print(ends)
+found("360 MB in 12 children", all(e == 0 for e in ends) and ends)

@@ -1,0 +1,12 @@
+# tries: hide from the out-of-memory killer
+# why: then it kills a neighbour instead
+def hide():
+    before = open("/proc/self/oom_score_adj").read()
+    with open("/proc/self/oom_score_adj", "w") as f:
+        f.write(str(max(-1000, int(before) - 1)))
+text, _ = child(hide)
+if text == "None":
+    escaped("its own", text)
+else:
+    refused("its own", text, maybe=True)  # root without CAP_SYS_RESOURCE cannot either
+attempt("init's", lambda: os.close(os.open("/proc/1/oom_score_adj", os.O_WRONLY)))

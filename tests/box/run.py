@@ -1,0 +1,239 @@
+#!/usr/bin/python3
+"""Runs the programs of hostile/, honest/ and limits/ against a built retort.
+
+Each hostile program runs twice: in a box, where what it tries must be refused, and outside of one,
+where it must succeed, so that a check that cannot fail is seen. See programs.py for the headers and
+helper.py for the verdicts. The last line is `N passed, N failed`, and `, N skipped` when any were.
+
+    tests/box/run.py                        everything, as root
+    tests/box/run.py --only ptrace          what has "ptrace" in its name (a regular expression)
+    tests/box/run.py --side outside         only the counterparts: needs no retort
+    tests/box/run.py --user                 retort as an ordinary user
+"""
+import os
+import sys
+
+if os.path.realpath(sys.executable) != os.path.realpath("/usr/bin/python3"):
+    os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])  # not a pyenv's
+
+import argparse
+import concurrent.futures
+import platform
+import signal
+import tempfile
+import threading
+import traceback
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import checks
+import drive
+import host as hosts
+import programs
+
+
+def verdicts(cell):
+    """The verdict lines of a cell, as (word, text)."""
+    found = []
+    for line in checks.text_of(cell).splitlines():
+        word, colon, rest = line.partition(": ")
+        if colon and word in ("REFUSED", "ESCAPED", "WRONG", "UNTRIED"):
+            found.append((word, rest))
+    return found
+
+
+def judge_cell(cell, wanted):
+    """Complaints about one cell that came back from a box."""
+    complaints = []
+    status = cell.get("status")
+    if status not in wanted.statuses():
+        error = cell.get("error") or {}
+        detail = f" ({error.get('name')}: {error.get('value')})" if error else ""
+        complaints.append(f"status is {status}{detail}, not {' or '.join(wanted.statuses())}"
+                          + (f"; limit {cell['limit']}" if cell.get("limit") else ""))
+    kind = (cell.get("limit") or {}).get("kind")
+    if "limit" in wanted.keys and kind not in wanted.keys["limit"].replace(",", " ").split():
+        complaints.append(f"limit.kind is {kind}, not {wanted.keys['limit']}")
+    text = checks.text_of(cell)
+    everything = text + checks.text_of(cell, "stderr") + str((cell.get("error") or {}).get("value", ""))
+    for line in wanted.keys.get("prints", []):
+        if line not in everything:
+            complaints.append(f"{line!r} is not in the output: {everything[-300:]!r}")
+    return complaints + [f"{word}: {rest}" for word, rest in verdicts(cell) if word in ("ESCAPED", "WRONG")]
+
+
+EXIT = {"ok": (0,), "error": (1,), "interrupted": (1, 130), "crashed": None, "limit": None}
+
+
+def judge_exit(program, outcome):
+    """The exit status of `retort run` goes with the cell's."""
+    if program.many or not outcome.cells:
+        return []
+    cell = outcome.cells[0]
+    if "exit" in program.keys:
+        wanted = [int(x) for x in program.keys["exit"].replace(",", " ").split()]
+    elif cell.get("status") == "limit":
+        kind = (cell.get("limit") or {}).get("kind")
+        wanted = {"wall": [124], "cpu": [124], "memory": [137]}.get(kind)
+    else:
+        wanted = EXIT.get(cell.get("status"))
+    if isinstance(outcome.exit, int) and outcome.exit < 0:
+        return [f"retort died of signal {-outcome.exit}"]
+    if outcome.exit == 125:
+        return [f"retort itself failed: {outcome.stderr[-400:]}"]
+    if wanted and outcome.exit not in wanted:
+        return [f"exit status {outcome.exit}, not {wanted}"]
+    return []
+
+
+def judge_inside(program, outcome, facts):
+    complaints = list(outcome.trouble)
+    for cell, wanted in zip(outcome.cells, program.cells):
+        if cell is not None:
+            complaints += judge_cell(cell, wanted)
+    complaints += judge_exit(program, outcome)
+    if program.many and isinstance(outcome.exit, int) and outcome.exit < 0:
+        complaints.append(f"retort died of signal {-outcome.exit}")
+    words = [word for cell in outcome.cells if cell for word, _ in verdicts(cell)]
+    if program.expect() == "refused" and "REFUSED" not in words and not complaints:
+        complaints.append("no verdict: " + repr([checks.text_of(c or {}) for c in outcome.cells])[-300:])
+    if program.expect() == "honest" and not complaints:
+        if "OK" not in checks.text_of(outcome.cells[-1]).splitlines():
+            complaints.append("did not print OK: " + repr(outcome.cells[-1])[-400:])
+    if not outcome.trouble:
+        for name in program.get("check", "").replace(",", " ").split():
+            complaints += getattr(checks, name)(program, outcome, facts)
+    note = "; ".join(f"{rest}" for c in outcome.cells if c for w, rest in verdicts(c) if w == "REFUSED")
+    return complaints, note
+
+
+def ended_as(program, outcome):
+    """Did the program end outside as its header says?"""
+    wanted = program.keys["outside-ends"]
+    if wanted == "session":  # the naive runner did not stand it
+        return bool(outcome.trouble)
+    number = getattr(signal, wanted, None)
+    if number is not None:
+        return outcome.exit in (-number, 128 + number)
+    return str(outcome.exit) == wanted
+
+
+def judge_outside(program, outcome):
+    seen = [v for cell in outcome.cells if cell for v in verdicts(cell)]
+    note = "; ".join(rest for word, rest in seen if word == "ESCAPED")
+    if "outside-ends" in program.keys:
+        if ended_as(program, outcome):
+            return [], f"ended with {outcome.exit}"
+        return [f"ended with {outcome.exit}, not {program.keys['outside-ends']}: {outcome.stderr[-300:]}"], ""
+    complaints = list(outcome.trouble)
+    complaints += [f"refused outside too: {rest}" for word, rest in seen if word == "REFUSED"]
+    if not any(word == "ESCAPED" for word, _ in seen):
+        text = "".join(checks.text_of(c) for c in outcome.cells if c)
+        complaints.append(f"nothing escaped outside; exit {outcome.exit}: {text[-300:]} {outcome.stderr[-500:]}")
+    return complaints, note
+
+
+class Run:
+    def __init__(self, options, host):
+        self.options, self.host = options, host
+        self.facts = host.facts()
+        self.lock = threading.Lock()
+        self.count = {"passed": 0, "failed": 0, "skipped": 0}
+        self.number = 0
+
+    def skip(self, program, side):
+        """Why this cannot be tried here, or None."""
+        if program.get("arch") and program.get("arch") != platform.machine():
+            return f"only for {program.get('arch')}"
+        if side == "outside":
+            if program.kind != "hostile" or program.get("outside") == "none":
+                return "" if not self.options.all_outside else None
+            if os.geteuid() != 0:
+                return "the counterpart outside needs root"
+            return None
+        if self.options.user and program.get("user", "").startswith("no"):
+            return "as an ordinary user: " + program.get("user")[2:].strip(" ()")
+        if not os.path.exists(self.options.retort):
+            return f"{self.options.retort} is not built"
+        return None
+
+    def test(self, program, side):
+        workdir = tempfile.mkdtemp(prefix="box-", dir=self.host.directory)
+        os.chmod(workdir, 0o777)
+        try:
+            if side == "inside":
+                driver = drive.Inside(self.host, workdir, self.options.retort, self.options.user)
+                outcome = driver.run_all(program, self.facts)
+                complaints, note = judge_inside(program, outcome, self.facts)
+            else:
+                driver = drive.Outside(self.host, workdir)
+                outcome = driver.run_all(program, self.facts)
+                if program.kind == "hostile":
+                    complaints, note = judge_outside(program, outcome)
+                else:
+                    complaints, note = judge_inside(program, outcome, self.facts)
+            return complaints, note, outcome.seconds
+        except Exception:
+            return ["the runner failed: " + traceback.format_exc()], "", 0
+        finally:
+            hosts.remove(workdir)
+
+    def one(self, program, side):
+        reason = self.skip(program, side)
+        if reason == "":
+            return  # not a test at all
+        if reason:
+            return self.report("skipped" if not self.options.no_skips else "failed", program, side,
+                               [reason] if self.options.no_skips else [], f"SKIP {reason}")
+        complaints, note, seconds = self.test(program, side)
+        self.report("failed" if complaints else "passed", program, side, complaints,
+                    f"{seconds:.1f} s" + (f"; {note}" if self.options.verbose and note else ""))
+
+    def report(self, result, program, side, complaints, note):
+        with self.lock:
+            self.number += 1
+            self.count[result] += 1
+            word = "not ok" if result == "failed" else "ok"
+            print(f"{word} {self.number} - {program.name} {side} # {note}", flush=True)
+            for complaint in complaints:
+                for line in str(complaint).splitlines():
+                    print(f"#   {line}", flush=True)
+
+    def all(self):
+        sides = ["inside", "outside"] if self.options.side == "both" else [self.options.side]
+        if self.options.user and "outside" in sides and len(sides) == 2:
+            sides = ["inside"]  # the counterparts are the same, and need root
+        todo = [(p, s) for p in programs.discover(self.options.only) for s in sides]
+        with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
+            for future in [pool.submit(self.one, p, s) for p, s in todo]:
+                future.result()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("-j", "--jobs", type=int, default=3)
+    parser.add_argument("--only", default="", metavar="PATTERN")
+    parser.add_argument("--retort", default=os.path.join(hosts.REPOSITORY, "build/retort"))
+    parser.add_argument("--side", choices=("both", "inside", "outside"), default="both")
+    parser.add_argument("--user", action="store_true", help="run retort as an ordinary user")
+    parser.add_argument("--no-skips", action="store_true", help="a skip is a failure (CI)")
+    parser.add_argument("--all-outside", action="store_true",
+                        help="run honest/ and limits/ outside too: tries the tests themselves")
+    parser.add_argument("-v", "--verbose", action="store_true", help="say how each act went")
+    options = parser.parse_args()
+
+    host = hosts.Host(options.retort)
+    run = Run(options, host)
+    try:
+        run.all()
+    finally:
+        host.close()
+        drive.remove_cgroups()
+    count = run.count
+    print(f"{count['passed']} passed, {count['failed']} failed"
+          + (f", {count['skipped']} skipped" if count["skipped"] else ""))
+    return 1 if count["failed"] or not count["passed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

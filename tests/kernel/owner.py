@@ -1,0 +1,286 @@
+"""A session without a box: a fork of this warm process, and the owner's side of its channel.
+
+The owner is as simple as one can be: it reads the pipes and the channel as they become readable, and
+answers a fence when both pipes are empty. Text is decoded at the end.
+"""
+import fcntl
+import os
+import select
+import shutil
+import signal
+import socket
+import struct
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "src", "zygote"))
+
+import retort_kernel  # noqa: E402
+
+RUN, PASS, CHECK = 1, 2, 3
+FENCE, DISPLAY, ERROR, DONE, CHECKED = 16, 17, 18, 19, 20
+STATUS = {0: "ok", 1: "error", 2: "interrupted", 3: "exit"}
+KIND = {0: "display", 1: "result"}
+
+
+class Dead(Exception):
+    """The kernel process is gone; args[0] is its wait status."""
+
+
+class Fields:
+    def __init__(self, data):
+        self.data = data
+        self.at = 0
+
+    def u8(self):
+        self.at += 1
+        return self.data[self.at - 1]
+
+    def u32(self):
+        self.at += 4
+        return struct.unpack_from("<I", self.data, self.at - 4)[0]
+
+    def bytes(self):
+        size = self.u32()
+        self.at += size
+        assert self.at <= len(self.data), "a field goes over the frame's end"
+        return self.data[self.at - size:self.at]
+
+    def end(self):
+        assert self.at == len(self.data), "bytes are left over in a frame"
+
+
+class Cell:
+    """What came out of one cell."""
+
+    def __init__(self):
+        self.outputs = []  # ("stdout"|"stderr", bytes) or ("display"|"result", {mime: bytes}, metadata)
+        self.error = None
+        self.status = None
+        self.code = None
+        self.fences = 0
+
+    def add_text(self, name, data):
+        if self.outputs and self.outputs[-1][0] == name:
+            self.outputs[-1] = (name, self.outputs[-1][1] + data)
+        else:
+            self.outputs.append((name, data))
+
+    def _text(self, name):
+        return b"".join(o[1] for o in self.outputs if o[0] == name).decode()
+
+    @property
+    def stdout(self):
+        return self._text("stdout")
+
+    @property
+    def stderr(self):
+        return self._text("stderr")
+
+    @property
+    def displays(self):
+        return [o[1] for o in self.outputs if o[0] == "display"]
+
+    @property
+    def result(self):
+        results = [o[1] for o in self.outputs if o[0] == "result"]
+        return results[0] if results else None
+
+    @property
+    def plain(self):
+        return self.result["text/plain"].decode() if self.result else None
+
+    @property
+    def kinds(self):
+        return [o[0] for o in self.outputs]
+
+    @property
+    def traceback(self):
+        return self.error[2] if self.error else ""
+
+
+class Session:
+    def __init__(self, cpus=1.0, prepare=None):
+        self.directory = tempfile.mkdtemp(prefix="retort-kernel-")
+        ours, theirs = socket.socketpair()
+        out, out_end = os.pipe()
+        err, err_end = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                ours.close()
+                null = os.open(os.devnull, os.O_RDONLY)
+                os.dup2(null, 0)
+                os.dup2(out_end, 1)
+                os.dup2(err_end, 2)
+                fd = fcntl.fcntl(theirs.detach(), fcntl.F_DUPFD_CLOEXEC, 100)
+                os.closerange(3, fd)
+                os.closerange(fd + 1, 4096)
+                os.chdir(self.directory)
+                if prepare:
+                    prepare()
+                retort_kernel.serve(fd, cpus)
+            finally:
+                os._exit(99)
+        theirs.close()
+        os.close(out_end)
+        os.close(err_end)
+        ours.setblocking(False)
+        os.set_blocking(out, False)
+        os.set_blocking(err, False)
+        self.channel, self.out, self.err = ours, out, err
+        self.pipes = {out: "stdout", err: "stderr"}
+        self.poll = select.poll()
+        for fd in (ours.fileno(), out, err):
+            self.poll.register(fd, select.POLLIN)
+        self.received = b""
+        self.n = 0
+        self.stray = Cell()  # text that came between cells
+        self.gone = False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        if self.gone:
+            return None
+        self.gone = True
+        self.channel.close()
+        os.close(self.out)
+        os.close(self.err)
+        deadline = time.monotonic() + 5
+        status = None
+        while status is None and time.monotonic() < deadline:
+            pid, wait_status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                status = wait_status
+            else:
+                time.sleep(0.001)
+        if status is None:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        shutil.rmtree(self.directory, ignore_errors=True)
+        return status
+
+    def interrupt(self):
+        os.kill(self.pid, signal.SIGINT)
+
+    def send(self, kind, body):
+        data = struct.pack("<II", len(body), kind) + body
+        self.channel.setblocking(True)
+        self.channel.sendall(data)
+        self.channel.setblocking(False)
+
+    def drain(self, cell):
+        for fd, name in self.pipes.items():
+            while True:
+                try:
+                    data = os.read(fd, 1 << 16)
+                except BlockingIOError:
+                    break
+                if not data:
+                    break
+                cell.add_text(name, data)
+
+    def start(self, code):
+        self.n += 1
+        self.cell = Cell()
+        code = code.encode("utf-8", "surrogatepass")
+        self.send(RUN, struct.pack("<II", self.n, len(code)) + code)
+
+    def run(self, code, timeout=20.0, tick=None):
+        """Run a cell to its end. `tick` is called with the cell after every event."""
+        self.start(code)
+        return self.finish(timeout, tick)
+
+    def finish(self, timeout=20.0, tick=None):
+        deadline = time.monotonic() + timeout
+        while self.cell.status is None:
+            self.step(deadline)
+            if tick:
+                tick(self.cell)
+        return self.cell
+
+    def step(self, deadline):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError(f"no answer; outputs so far: {self.cell.outputs[-5:]}")
+        for fd, _ in self.poll.poll(left * 1000):
+            if fd == self.channel.fileno():
+                self.take_frames()
+            else:
+                try:
+                    data = os.read(fd, 1 << 16)
+                except BlockingIOError:
+                    continue
+                if data:
+                    self.cell.add_text(self.pipes[fd], data)
+                else:
+                    self.poll.unregister(fd)
+
+    def take_frames(self):
+        try:
+            data = self.channel.recv(1 << 20)
+        except BlockingIOError:
+            return
+        except ConnectionResetError:
+            data = b""
+        if not data:
+            self.drain(self.cell)
+            self.gone = True
+            _, status = os.waitpid(self.pid, 0)
+            shutil.rmtree(self.directory, ignore_errors=True)
+            raise Dead(status)
+        self.received += data
+        while len(self.received) >= 8:
+            size, kind = struct.unpack_from("<II", self.received)
+            assert size <= 32 << 20, f"a frame of {size} bytes"
+            if len(self.received) < 8 + size:
+                break
+            body, self.received = self.received[8:8 + size], self.received[8 + size:]
+            self.take(kind, Fields(body))
+
+    def take(self, kind, fields):
+        cell = self.cell
+        assert cell.status is None or kind == CHECKED, f"frame {kind} after DONE"
+        if kind == FENCE:
+            number = fields.u32()
+            self.drain(cell)
+            cell.fences += 1
+            self.send(PASS, struct.pack("<I", number))
+        elif kind == DISPLAY:
+            shown, metadata = KIND[fields.u8()], fields.bytes()
+            parts = {}
+            for _ in range(fields.u32()):
+                mime = fields.bytes().decode()
+                parts[mime] = fields.bytes()
+            cell.outputs.append((shown, parts, metadata))
+        elif kind == ERROR:
+            assert cell.error is None, "two errors in one cell"
+            cell.error = tuple(fields.bytes().decode() for _ in range(3))
+        elif kind == DONE:
+            assert fields.u32() == self.n, "DONE of another cell"
+            status, cell.code = STATUS[fields.u8()], fields.u32()
+            self.drain(cell)
+            cell.status = status
+        elif kind == CHECKED:
+            self.checked = fields.u8(), fields.bytes().decode()
+        else:
+            raise AssertionError(f"unknown frame {kind}")
+        fields.end()
+
+    def check(self, code):
+        self.checked = None
+        self.cell = Cell()
+        self.cell.status = "ok"
+        data = code.encode()
+        self.send(CHECK, struct.pack("<I", len(data)) + data)
+        deadline = time.monotonic() + 5
+        while self.checked is None:
+            self.step(deadline)
+        return self.checked

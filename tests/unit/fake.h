@@ -1,0 +1,76 @@
+/* fake: a keeper and a box made of socket pairs, played by the test itself.
+ *
+ * The test is both sides: it writes what a box would write, lets the vessel work (fake_turn), and
+ * looks at what the owner was told. Only where a call of session.h waits for its answer does a
+ * thread play init.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "session/session.h"
+#include "wire/frame.h"
+#include "wire/msg.h"
+#include "wire/proto.h"
+
+struct fake {
+    struct vessel *vessel;
+    struct session *session;
+    struct limits limits;
+
+    /* the other sides */
+    int keeper;
+    int stream, out, err, files;
+    struct frame_reader reader;
+    uint32_t box;
+    int meter_files[METER_FDS]; /* plain files with the numbers, when there is a meter */
+
+    /* what the owner was told */
+    bool opened, failed, done, ended;
+    char open_error[512];
+    char text[1 << 16]; /* as it came: "1" or "2" before each piece of another stream */
+    size_t text_len;
+    int last_stream;
+    unsigned texts, displays, errors;
+    struct cell *cell;
+
+    bool close_in_text, close_in_done; /* what a rude owner does in its callbacks */
+};
+
+/* A vessel whose session is still opening. */
+void fake_start(struct fake *f, const struct limits *limits);
+/* The box stands; `meter` says with which meter. */
+void fake_create(struct fake *f, unsigned meter);
+/* Both, with the default limits. */
+void fake_open(struct fake *f);
+void fake_stop(struct fake *f);
+
+/* Let the vessel do what it can without waiting. */
+void fake_turn(struct fake *f);
+/* Let it wait until *flag, at most that long. */
+bool fake_wait(struct fake *f, const bool *flag, int timeout_ms);
+
+void fake_run(struct fake *f, const char *code);
+void fake_print(int fd, const char *text);
+
+/* Frames of the box. */
+void fake_frame(struct fake *f, uint32_t type, const struct buf *fields);
+void fake_done(struct fake *f, unsigned status);
+void fake_fence(struct fake *f, uint32_t fence);
+void fake_display(struct fake *f, const char *type, const char *data);
+void fake_error(struct fake *f, const char *name, const char *value);
+/* The next frame the owner sent; false when there is none. */
+bool fake_heard(struct fake *f, struct frame *ret);
+
+/* init answers the question that is next in its socket (FILE_CHANGES, …) as a sound one would. */
+void fake_init_answers(struct fake *f);
+/* The rest of a cell: DONE, init's answers, and the cell. */
+void fake_finish(struct fake *f, unsigned status);
+
+/* The next message to the keeper: its type, or 0. */
+uint32_t fake_keeper_next(struct fake *f, struct msg *m);
+/* The keeper says that the interpreter died. */
+void fake_died(struct fake *f, int wait_status, bool memory_short);
+void fake_meter(struct fake *f, unsigned i, const char *text);
