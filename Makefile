@@ -1,0 +1,65 @@
+# The front door. Meson builds; everything that is installed is named in tools/packages.
+#
+#   make          build/retort
+#   make run      an example in a box: a table, and a picture in build/example
+#   make test     everything that has to hold (the virtual machine included)
+#   make bench    retort beside what you would pick instead, and beside the limit
+#   make asan     unit tests and fuzz seeds under the sanitizers
+#   make lint     formatting, static analysis, man pages
+
+BUILD ?= build
+export PATH := /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+
+all: setup-core
+	@$(MAKE) --no-print-directory compile
+
+compile: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) --quiet
+
+$(BUILD)/build.ninja:
+	@meson setup $(BUILD) >/dev/null
+
+setup-core:
+	@tools/install build core
+setup-test: setup-core
+	@tools/install test vm
+setup-bench: setup-core
+	@tools/install bench
+
+run: all
+	@echo '$$ retort run -f examples/cities.csv -o $(BUILD)/example examples/cities.py'
+	@$(BUILD)/retort run -f examples/cities.csv -o $(BUILD)/example examples/cities.py
+
+test: setup-test compile
+	@tests/run
+
+test-vm: setup-test compile
+	@tests/vm/all
+
+bench: setup-bench compile
+	@bench/run
+
+asan:
+	@tools/install build core test
+	@tests/asan
+
+fuzz:
+	@tools/install build core test
+	@tests/fuzz/run
+
+lint:
+	@tools/install build lint
+	@tools/lint
+
+fmt:
+	@tools/install lint
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+install: all
+	@meson install -C $(BUILD)
+
+clean:
+	rm -rf $(BUILD) build-asan build-fuzz
+
+.PHONY: all compile run test test-vm bench asan fuzz lint fmt install clean \
+	setup-core setup-test setup-bench
