@@ -17,9 +17,10 @@ def read(path):
 
 
 def private_bytes(pid):
-    """Memory that ends with this process: what it shares with a zygote or a library is not in it."""
+    """Memory that ends with this process; what it shares with a zygote is not in it."""
     text = read(f"/proc/{pid}/smaps_rollup")
-    return 1024 * sum(int(kb) for kb in re.findall(r"^Private_(?:Clean|Dirty):\s+(\d+)", text, re.M))
+    found = re.findall(r"^Private_(?:Clean|Dirty):\s+(\d+)", text, re.M)
+    return 1024 * sum(int(kb) for kb in found)
 
 
 def available_bytes():
@@ -37,9 +38,10 @@ def descendants():
     """Every process below this one that has not ended."""
     children = {}
     for pid in pids():
-        status = re.search(r"^State:\s+(\w).*^PPid:\s+(\d+)", read(f"/proc/{pid}/status"), re.M | re.S)
-        if status and status.group(1) != "Z":
-            children.setdefault(int(status.group(2)), []).append(pid)
+        status = read(f"/proc/{pid}/status")
+        found = re.search(r"^State:\s+(\w).*^PPid:\s+(\d+)", status, re.M | re.S)
+        if found and found.group(1) != "Z":
+            children.setdefault(int(found.group(2)), []).append(pid)
     found, todo = set(), [os.getpid()]
     while todo:
         for pid in children.get(todo.pop(), []):

@@ -101,7 +101,8 @@ TIMES = [
         "fork",
         [
             ("fork_bare", "plain fork, bare eval"),
-            ("fork", "plain fork, IPython cell (the limit)"),
+            ("fork", "plain fork, the same cell (the limit)"),
+            ("fork_ipython", "plain fork, IPython's own run_cell"),
             ("retort_ready", "retort, ready box"),
             ("retort_cold", "retort, no ready box"),
             ("fork_idle", "plain fork, after 50 ms of idleness"),
@@ -164,8 +165,8 @@ def load_table(results):
     lines = ["", "Under load"]
     if churn:
         lines.append(
-            f"  {churn['made']:,} fresh boxes in {churn['elapsed_s']:.1f} s, {churn['inflight']} at a"
-            f" time: {churn['per_second']:,.0f} a second, {churn['wrong']} wrong"
+            f"  {churn['made']:,} fresh boxes in {churn['elapsed_s']:.1f} s, {churn['inflight']}"
+            f" at a time: {churn['per_second']:,.0f} a second, {churn['wrong']} wrong"
         )
         lines += [f"    LEFT OVER: {fault}" for fault in churn["faults"]]
     if many:

@@ -66,24 +66,40 @@ static int64_t now_ns(void)
 
 /* ---- shots ---- */
 
+static void finish(struct shot *shot, bool correct)
+{
+    shot->done_ns = now_ns();
+    shot->correct = correct;
+    shot->finished = true;
+    if (shot->bell)
+        *shot->bell = true;
+}
+
+/* Counted as a wrong answer, and said. */
+static void fail(struct shot *shot, const char *what, const struct err *e)
+{
+    fprintf(stderr, "retort_bench: %s: %s\n", what, e->text);
+    finish(shot, false);
+}
+
 static void run_code(struct shot *shot)
 {
     struct err e = {0};
 
     if (session_run(shot->session, shot->code, strlen(shot->code), 0, &e) < 0)
-        die("session_run", &e);
+        fail(shot, shot->code, &e);
 }
 
 static void on_opened(void *ctx, struct session *s, const struct err *e)
 {
     struct shot *shot = ctx;
 
-    if (e)
-        die("a session did not open", e);
     shot->session = s; /* a ready box may answer before session_open has returned */
     shot->opened_ns = now_ns();
     shot->opened = true;
-    if (shot->code[0])
+    if (e)
+        fail(shot, "a session did not open", e);
+    else if (shot->code[0])
         run_code(shot);
 }
 
@@ -103,13 +119,13 @@ static bool is_expected(const struct cell *c, const char *expected)
 static void on_done(void *ctx, struct session *s, struct cell *c)
 {
     struct shot *shot = ctx;
+    bool correct = is_expected(c, shot->expected);
 
     (void)s;
-    shot->done_ns = now_ns();
-    shot->correct = is_expected(c, shot->expected);
-    shot->finished = true;
-    if (shot->bell)
-        *shot->bell = true;
+    finish(shot, correct);
+    if (!correct)
+        fprintf(stderr, "retort_bench: cell %s: %s %s\n", c->code, cell_status_name(c->status),
+                c->error.value ? c->error.value : "");
     cell_free(c);
 }
 

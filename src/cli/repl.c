@@ -57,15 +57,19 @@ static bool says_leave(struct buf *line)
 }
 
 /* Is it finished? *indent gets what the next line may begin with. */
-static bool is_complete(struct repl *r, const struct buf *code, char **indent)
+static bool is_complete(struct repl *r, const struct buf *code, bool blank, char **indent)
 {
+    cleanup_buf struct buf asked = {0};
     int state = CHECK_COMPLETE;
     struct err ignored;
 
     free(*indent);
     *indent = NULL;
+    /* Without a newline at the end a block may go on; an empty line ends it. */
+    buf_add(&asked, code->data, code->len);
+    buf_add(&asked, "\n", blank);
     /* An interpreter that cannot say is given the cell: running it tells. */
-    if (session_check(r->guest.session, code->data, code->len, &state, indent, &ignored) < 0)
+    if (session_check(r->guest.session, asked.data, asked.len, &state, indent, &ignored) < 0)
         return true;
     return state != CHECK_INCOMPLETE;
 }
@@ -111,12 +115,13 @@ static enum reading read_cell(struct repl *r, struct input *in, unsigned n, stru
             return READ_NOTHING;
         if (code->len == 0 && says_leave(&line))
             return READ_LEAVE;
+        if (code->len)
+            buf_add(code, "\n", 1);
         if (!blank)
             buf_add(code, line.data, line.len);
-        buf_add(code, "\n", 1);
         if (code->len > PROGRAM_MAX)
             return READ_CELL;
-        if (is_complete(r, code, &indent) && !(blank && input_goes_on(in)))
+        if (is_complete(r, code, blank, &indent) && !(blank && input_goes_on(in)))
             return READ_CELL;
     }
 }

@@ -4,10 +4,12 @@
  *     PLAIN ─────▶ ESCAPE ─────▶ CSI ── final byte ──▶ PLAIN   (kept only when it is a colour)
  *       ▲            │ ] P X ^ _
  *       │            ▼
- *       └─ BEL ── STRING ── ESC ──▶ STRING_ESCAPE ── \ ──▶ PLAIN
+ *       ├─ BEL ── STRING ── ESC ──▶ STRING_ESCAPE ── \ ──▶ PLAIN
+ *       └─ \n ──────┘
  *
  * C1 controls (U+0080 to U+009F, in UTF-8 C2 80 to C2 9F) do the same as ESC and a letter in some
- * terminals, so they take the same ways.
+ * terminals, so they take the same ways. A terminal would read a string beyond the end of the line;
+ * ours has seen nothing of it, and a string without an end must not swallow what follows.
  */
 #include "cli/sanitise.h"
 
@@ -63,6 +65,19 @@ static void in_plain(struct sanitiser *s, unsigned char c, struct buf *out)
         buf_add(out, &c, 1);
 }
 
+static void in_string(struct sanitiser *s, unsigned char c, struct buf *out)
+{
+    bool ends = c == 0x07 || c == '\n' || (s->state == TEXT_STRING_ESCAPE && c == '\\') ||
+                (s->state == TEXT_STRING_C2 && c == 0x9c);
+
+    s->state = ends        ? TEXT_PLAIN
+               : c == 0x1b ? TEXT_STRING_ESCAPE
+               : c == 0xc2 ? TEXT_STRING_C2
+                           : TEXT_STRING;
+    if (c == '\n')
+        buf_add(out, &c, 1);
+}
+
 static void in_c2(struct sanitiser *s, unsigned char c, struct buf *out)
 {
     if (c >= 0x80 && c <= 0x9f) {
@@ -89,13 +104,9 @@ void sanitise(struct sanitiser *s, const char *text, size_t len, struct buf *out
             in_csi(s, c, out);
             break;
         case TEXT_STRING:
-            if (c == 0x07)
-                s->state = TEXT_PLAIN;
-            else if (c == 0x1b)
-                s->state = TEXT_STRING_ESCAPE;
-            break;
         case TEXT_STRING_ESCAPE:
-            s->state = c == '\\' ? TEXT_PLAIN : c == 0x1b ? TEXT_STRING_ESCAPE : TEXT_STRING;
+        case TEXT_STRING_C2:
+            in_string(s, c, out);
             break;
         case TEXT_C2:
             in_c2(s, c, out);

@@ -97,8 +97,15 @@ static void box_free_when_gone(struct state *s, struct box *b)
     free(b);
 }
 
-static void close_namespaces(struct box *b)
+/* Both halves have them, or never will. */
+static void close_far_ends(struct box *b)
 {
+    fd_close(&b->far.init_setup);
+    fd_close(&b->far.kernel_setup);
+    fd_close(&b->far.cell);
+    fd_close(&b->far.out);
+    fd_close(&b->far.err);
+    fd_close(&b->far.files);
     for (int i = 0; i < BOX_NAMESPACES; i++)
         fd_close(&b->namespaces[i]);
 }
@@ -110,7 +117,7 @@ void box_end(struct state *s, struct box *b)
         watch_close(s, &b->init_setup);
         watch_close(s, &b->kernel_setup);
         close_owner_ends(b);
-        close_namespaces(b);
+        close_far_ends(b);
         /* pid 1 takes its whole namespace along. Not reaped yet, so the pid is still its own. */
         if (b->init_pid)
             kill(b->init_pid, SIGKILL);
@@ -277,7 +284,7 @@ static int hold_namespaces(struct box *b, struct err *e)
     return 0;
 }
 
-static int clone_init(struct state *s, struct box *b, int setup_fd, int files_fd, struct err *e)
+static int clone_init(struct state *s, struct box *b, struct err *e)
 {
     cleanup_fd int cgroup = cgroup_open(&s->cgroups, b->id);
     struct clone_args args = {
@@ -293,29 +300,15 @@ static int clone_init(struct state *s, struct box *b, int setup_fd, int files_fd
         return err_set(e, errno, "clone3");
     if (pid == 0) {
         struct box_init init = {.plan = &b->plan, .view = &s->view, .filter = &s->filter};
-        init_run(&init, setup_fd, files_fd);
+        init_run(&init, b->far.init_setup, b->far.files);
     }
     b->init_pid = (pid_t)pid;
     return 0;
 }
 
-/* The ends that live in the box; closed when both halves have theirs. */
-struct far_ends {
-    int init_setup, kernel_setup, cell, out, err, files;
-};
-
-static void far_ends_close(struct far_ends *f)
+static int make_channels(struct state *s, struct box *b, struct err *e)
 {
-    fd_close(&f->init_setup);
-    fd_close(&f->kernel_setup);
-    fd_close(&f->cell);
-    fd_close(&f->out);
-    fd_close(&f->err);
-    fd_close(&f->files);
-}
-
-static int make_channels(struct state *s, struct box *b, struct far_ends *far, struct err *e)
-{
+    struct far_ends *far = &b->far;
     int pair[2];
 
     if (msg_pair(pair, e) < 0)
@@ -362,34 +355,41 @@ static int make_cgroup(struct state *s, struct box *b, struct err *e)
     return cgroup_make(&s->cgroups, b->id, &b->limits, e);
 }
 
-static int ask_zygote(struct state *s, struct box *b, const struct far_ends *far, struct err *e)
+/* The other half, as soon as there is a zygote to fork from. */
+static void ask_for_kernel(struct state *s, struct box *b)
 {
-    int r = zygote_ask(s, b, far->kernel_setup, far->out, far->err, far->cell, e);
-    b->asked_zygote = r == 0;
-    close_namespaces(b);
-    return r;
+    struct err e = {0};
+
+    if (!s->zygotes[b->plan.environment].warm)
+        return; /* boxes_zygote_warm comes back to it */
+    TRY("box-fork", zygote_ask(s, b, &e));
+    b->asked_zygote = true;
+    close_far_ends(b);
 }
 
 static void box_make(struct state *s, struct box *b)
 {
-    __attribute__((cleanup(far_ends_close))) struct far_ends far = {-1, -1, -1, -1, -1, -1};
+    bool born_in_cgroup = s->cgroups.version == 2;
     struct err e = {0};
 
-    TRY("box-cgroup", make_cgroup(s, b, &e));
-    TRY("box-namespaces", make_channels(s, b, &far, &e));
-    if (clone_init(s, b, far.init_setup, far.files, &e) < 0) {
+    if (born_in_cgroup)
+        TRY("box-cgroup", make_cgroup(s, b, &e));
+    TRY("box-namespaces", make_channels(s, b, &e));
+    if (clone_init(s, b, &e) < 0) {
         box_fail_step(s, b, "box-namespaces", &e);
         return;
     }
-    /* Before it may do anything: limits on, ids mapped. */
-    TRY("box-attach", cgroup_attach(&s->cgroups, b->id, b->init_pid, &e));
-    TRY("box-identity", map_ids(s, b, &e));
     TRY("box-hold", hold_namespaces(b, &e));
-    say_go(s, b, b->init_setup.fd);
+    /* From here on three work side by side: the zygote forks, we put the limits on, init builds. */
+    ask_for_kernel(s, b);
     if (b->phase != BOX_MAKING)
         return;
-    /* init builds the root while the zygote forks. */
-    TRY("box-fork", ask_zygote(s, b, &far, &e));
+    if (!born_in_cgroup)
+        TRY("box-cgroup", make_cgroup(s, b, &e));
+    /* init waits for this: its limits are on and its ids are mapped before it does anything. */
+    TRY("box-attach", cgroup_attach(&s->cgroups, b->id, b->init_pid, &e));
+    TRY("box-identity", map_ids(s, b, &e));
+    say_go(s, b, b->init_setup.fd);
 }
 
 static int take_slot(struct state *s, uint32_t *ret)
@@ -429,6 +429,7 @@ static struct box *box_new(struct state *s, uint32_t environment, const struct l
         .stdout_fd = -1,
         .stderr_fd = -1,
         .files_fd = -1,
+        .far = {-1, -1, -1, -1, -1, -1},
         .namespaces = {-1, -1, -1, -1, -1, -1},
         .next = s->boxes,
     };
@@ -525,8 +526,7 @@ void box_create(struct state *s, uint32_t request, uint32_t environment, const s
     }
     b->request = request;
     b->requested = true;
-    if (z->warm)
-        box_make(s, b); /* else when it is */
+    box_make(s, b);
 }
 
 struct box *box_find(struct state *s, uint32_t id)
@@ -664,8 +664,9 @@ void boxes_zygote_warm(struct state *s, unsigned environment)
 
     for (struct box *b = s->boxes; b; b = next) {
         next = b->next;
-        if (b->phase == BOX_MAKING && b->plan.environment == environment && !b->init_pid)
-            box_make(s, b);
+        if (b->phase == BOX_MAKING && b->plan.environment == environment && !b->asked_zygote &&
+            !b->kernel_pid)
+            ask_for_kernel(s, b);
     }
     s->refill_at_ms = clock_now_ms() + 1;
 }

@@ -34,11 +34,16 @@ struct watch {
  *        │         │                 ▲
  *        └─────────┴─────────────────┘
  *
- * MAKING: init sets up the root while the zygote forks; whichever is last lets the kernel process
- * go on. READY: it waits in the pool. OUT: an owner has it. ENDING: init was killed, and with it the
+ * MAKING: init sets up the root while the zygote forks (or is still warming up); whichever is last
+ * lets the kernel process go on. READY: it waits in the pool. OUT: an owner has it. ENDING: init was killed, and with it the
  * pid namespace; freed when init and the kernel process are reaped and the zygote has answered.
  */
 enum box_phase { BOX_MAKING, BOX_READY, BOX_OUT, BOX_ENDING };
+
+/* The ends of a box's channels that live in it; ours until both halves have theirs. */
+struct far_ends {
+    int init_setup, kernel_setup, cell, out, err, files;
+};
 
 struct box {
     struct box *next;
@@ -57,6 +62,7 @@ struct box {
     struct watch init_setup, kernel_setup; /* .fd -1 when closed */
     /* the owner's ends, until they are handed over */
     int cell_fd, stdout_fd, stderr_fd, files_fd;
+    struct far_ends far;
     int namespaces[BOX_NAMESPACES]; /* until the zygote has them */
     uint64_t oom_kills; /* seen so far */
 };
@@ -118,9 +124,8 @@ unsigned pool_count(const struct state *s, unsigned environment);
 
 /* zygotes */
 int zygote_start(struct state *s, unsigned environment, struct err *e);
-/* Ask for a fork. The descriptors stay the caller's. */
-int zygote_ask(struct state *s, const struct box *b, int setup_fd, int stdout_fd, int stderr_fd,
-               int cell_fd, struct err *e);
+/* Ask for a fork into this box. */
+int zygote_ask(struct state *s, const struct box *b, struct err *e);
 bool zygote_died(struct state *s, pid_t pid, int status);
 
 /* The keeper itself; does not return. Called in its namespaces, with its ids. */

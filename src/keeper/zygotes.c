@@ -203,13 +203,12 @@ int zygote_start(struct state *s, unsigned environment, struct err *e)
     return 0;
 }
 
-int zygote_ask(struct state *s, const struct box *b, int setup_fd, int stdout_fd, int stderr_fd,
-               int cell_fd, struct err *e)
+int zygote_ask(struct state *s, const struct box *b, struct err *e)
 {
     struct zygote *z = &s->zygotes[b->plan.environment];
     cleanup_buf struct buf m = {0};
     cleanup_fd int cgroup = cgroup_open(&s->cgroups, b->id);
-    int fds[ZYGOTE_FDS] = {setup_fd, stdout_fd, stderr_fd, cell_fd};
+    int fds[ZYGOTE_FDS] = {b->far.kernel_setup, b->far.out, b->far.err, b->far.cell};
 
     if (s->cgroups.version == 2 && cgroup < 0)
         return err_set(e, errno, "cannot open the box's cgroup");

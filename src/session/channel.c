@@ -19,7 +19,7 @@
 
 #define NOT_A_MESSAGE "the interpreter sent something that is not a message of retort's"
 #define IDLE_BYTES (1u << 20)                /* dropped, or of frames, while no cell runs */
-#define UNSENT_MAX (FRAME_MAX + (64u << 10)) /* a whole cell, and answers to fences */
+#define FENCES_WAITING 4096                 /* answers to fences that nobody reads */
 #define LEFT_BEHIND (8u << 20) /* of frames, that a dead interpreter's children add to */
 #define INDENT_MAX 1024
 
@@ -107,27 +107,29 @@ void channel_drain(struct session *s)
 
 /* ---- to the kernel process ---- */
 
-/* Send what there is; 0: all or a part went, -1: the other side is gone. */
-static ssize_t send_some(struct session *s, const struct buf *b)
+/* How much could be sent, or -1: the other side is gone. */
+static ssize_t send_some(struct session *s, const char *data, size_t len)
 {
     ssize_t n;
 
     if (fd_of(s, FROM_STREAM) < 0)
         return -1;
     do
-        n = send(fd_of(s, FROM_STREAM), b->data, b->len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        n = send(fd_of(s, FROM_STREAM), data, len, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
     return n < 0 && errno == EAGAIN ? 0 : n;
 }
 
 static void flush(struct session *s)
 {
-    ssize_t n = send_some(s, &s->unsent);
+    size_t left = s->unsent.len - s->unsent_at;
+    ssize_t n = send_some(s, s->unsent.data + s->unsent_at, left);
 
-    if (n > 0)
-        buf_drop(&s->unsent, (size_t)n);
-    if (n < 0 || s->unsent.len == 0) {
+    s->unsent_at += n > 0 ? (size_t)n : 0;
+    if (n < 0 || (size_t)n == left) {
         buf_done(&s->unsent); /* gone: reading will tell */
+        s->unsent_at = 0;
+        s->fences_waiting = 0;
         if (!s->paused)
             source_watch(s->vessel, &s->sources[FROM_STREAM], EPOLLIN);
     }
@@ -136,14 +138,10 @@ static void flush(struct session *s)
 void channel_send(struct session *s)
 {
     struct buf *b = &s->vessel->frame;
-    ssize_t n = s->unsent.len ? 0 : send_some(s, b);
+    ssize_t n = s->unsent.len ? 0 : send_some(s, b->data, b->len);
 
     if (n < 0 || (size_t)n == b->len)
         return;
-    if (s->unsent.len + b->len > UNSENT_MAX) {
-        course_fault(s, NOT_A_MESSAGE); /* fences without end, and no answer is read */
-        return;
-    }
     buf_add(&s->unsent, b->data + n, b->len - (size_t)n);
     source_watch(s->vessel, &s->sources[FROM_STREAM], EPOLLIN | EPOLLOUT);
 }
@@ -162,6 +160,8 @@ static int on_fence(struct session *s, struct fields *f)
     frame_begin(b, CELL_PASS);
     fields_put_u32(b, fence);
     frame_seal(b);
+    if (s->unsent.len > 0 && ++s->fences_waiting > FENCES_WAITING)
+        return -1; /* it asks without end and reads no answer */
     channel_send(s);
     return 0;
 }

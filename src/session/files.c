@@ -280,9 +280,13 @@ static int outcome(const struct session *s, const struct file_request *r, int go
         return err_set(e, 0, "the session was closed");
     if (got == 0)
         return err_set(e, ETIMEDOUT, "the box does not answer");
-    if (r->error)
-        return r->reason[0] ? err_set(e, r->error, "%s", r->reason)
-                            : err_set(e, r->error, "the box cannot do it");
+    if (r->error && !r->reason[0])
+        return err_set(e, r->error, "the box cannot do it");
+    if (r->error) {
+        err_set(e, 0, "%s", r->reason); /* which has the errno's text already */
+        e->code = r->error;
+        return -1;
+    }
     return 0;
 }
 

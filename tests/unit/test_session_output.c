@@ -166,8 +166,8 @@ static void characters_cut_by_reads_are_whole(void **state)
     static const char text[] = "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80z"; /* aä€😀z */
     (void)state;
 
-    for (uint64_t limit = 64; limit >= 24; limit -= 40) {
-        begin(limit);
+    for (unsigned round = 0; round < 2; round++) {
+        begin(round == 0 ? 64 : 14); /* all in the head, and across head and tail */
         for (size_t i = 0; i < sizeof(text) - 1; i++)
             output_text(&c, OUTPUT_STDOUT, text + i, 1);
         output_finish(&c, cell);

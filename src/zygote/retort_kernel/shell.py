@@ -12,12 +12,14 @@ import asyncio
 import atexit
 import builtins
 import linecache
-import os
+import re
 import sys
+from copy import copy
 from inspect import CO_COROUTINE
 from types import SimpleNamespace
 
 from IPython.core.autocall import IPyAutocall
+from IPython.core.macro import Macro
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.text import LSString, SList
 from traitlets import Type
@@ -28,6 +30,7 @@ FUTURES = 0
 for _name in __future__.all_feature_names:
     FUTURES |= getattr(__future__, _name).compiler_flag
 
+FIRST_WORD = re.compile(r"\s*([^\W\d]\w*)")
 OUTPUTS_KEPT = 100  # values in Out: they are what a forgetful program leaks
 INPUTS_GAP_MAX = 10000
 CANCEL_GRACE = 1.0  # seconds that an awaited task has to clean up after an interrupt
@@ -62,6 +65,8 @@ class Shell(InteractiveShell):
         self.set_hook("show_in_pager", lambda shell, text, *_: display.show_page(shell, text), 99)
         self.types_at_start = list(self.display_formatter.active_types)
         self.printers = dict(self.display_formatter.formatters[display.PLAIN].type_printers)
+        self.transformations = tuple(map(copy, self._transformations()))
+        self.line_magics = self.magics_manager.magics["line"]
         leave = Leave(self)
         for name in ("exit", "quit"):
             self.user_ns[name] = self.user_ns_hidden[name] = leave
@@ -112,17 +117,23 @@ class Shell(InteractiveShell):
         if source.isspace() or not source:
             self._remember(n, source, source)
             return []
-        try:
-            cell = self.transform_cell(source)
-        except SyntaxError:
-            self._remember(n, source, source)
-            raise
-        self._remember(n, source, cell)
-        # No time of change: linecache does not look for a file of this name.
-        linecache.cache[name] = (len(cell), None, cell.splitlines(True), name)
-        self.compile._filename_map[name] = n
         flags = self.compile.flags & FUTURES
-        tree = compile(cell, name, "exec", flags | ast.PyCF_ONLY_AST, True)
+        tree, cell = None, source
+        if self._may_be_python(source):
+            try:
+                tree = compile(source, name, "exec", flags | ast.PyCF_ONLY_AST, True)
+            except SyntaxError:
+                pass
+        try:
+            if tree is None:
+                cell = self.transform_cell(source)
+        finally:
+            self._remember(n, source, cell)
+            # No time of change: linecache does not look for a file of this name.
+            linecache.cache[name] = (len(cell), None, cell.splitlines(True), name)
+            self.compile._filename_map[name] = n
+        if tree is None:
+            tree = compile(cell, name, "exec", flags | ast.PyCF_ONLY_AST, True)
         tree = self.transform_ast(tree)
         if self.autoawait:
             flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -136,6 +147,24 @@ class Shell(InteractiveShell):
         for part in parts:
             self.compile.flags |= part.co_flags & FUTURES
         return parts
+
+    def _may_be_python(self, source):
+        """If such a cell compiles, it is Python and IPython's transformations would not change it.
+        They are most of the time of a short cell, and much of the memory it touches."""
+        if source.startswith("In [") or self._transformations() != self.transformations:
+            return False
+        word = FIRST_WORD.match(source)
+        if word is None or "\n" in source.strip():
+            return True
+        # On a single line the first word may be a magic without %, exit without (), or a macro.
+        name = word.group(1)
+        return name not in self.line_magics and not isinstance(
+            self.user_ns.get(name), (IPyAutocall, Macro))
+
+    def _transformations(self):
+        manager = self.input_transformer_manager
+        return (manager.cleanup_transforms, manager.line_transforms, manager.token_transformers,
+                self.input_transformers_post, self.prefilter_manager.checkers, self.autocall)
 
     def _split(self, nodes):
         """What runs silently, and what shows its value."""

@@ -22,7 +22,7 @@ import warnings
 import IPython
 from traitlets.config import Config
 
-from . import blas, keyboard, reseed, tracebacks
+from . import blas, heap, keyboard, reseed, tracebacks
 from .channel import Channel
 from .frames import HEADER, PASS, RUN, frame
 from .kernel import Kernel
@@ -73,8 +73,11 @@ def warm(preload):
     _warm_up(_kernel)
     blas.prepare()
     reseed.prepare()
+    for _ in range(ROUNDS):
+        _renew(cpus=1)
     _check_threads("the warm-up")
     gc.collect()
+    heap.fill()
     gc.freeze()
     return versions
 
@@ -167,8 +170,7 @@ def serve(channel_fd, cpus):
     """The rest of a forked process's life: cells from the channel. Never returns."""
     kernel = _kernel
     _raise_oom_score()
-    reseed.reseed()
-    blas.use(cpus)
+    _renew(cpus)
     sys.path[:] = [""] + [path for path in sys.path if path not in ("", HOME)]
     sys.argv = [""]
     sys.stdin = _stdin()
@@ -179,6 +181,11 @@ def serve(channel_fd, cpus):
     gc.enable()
     kernel.channel.open(channel_fd)
     kernel.loop()
+
+
+def _renew(cpus):
+    reseed.reseed()
+    blas.use(cpus)
 
 
 def _raise_oom_score():

@@ -2,7 +2,6 @@
 # why: the owner must notice at once, and say truthfully that the interpreter is lost
 # expect: survives
 # status: ok, crashed, error
-# exit: 0 1 125 134 137 139
 # within: 25
 # prints: before closing
 # outside-ends: 9

@@ -1,7 +1,8 @@
 # tries: open sockets of every family, type and a few protocols
 # why: netlink, packet, vsock and the rare ones are kernel code that nobody needs in a cell
 import socket
-harmless = {(socket.AF_UNIX, 1), (socket.AF_UNIX, 2), (socket.AF_UNIX, 5), (socket.AF_INET, 1),
+# A raw AF_UNIX socket is a datagram socket.
+harmless = {(socket.AF_UNIX, 1), (socket.AF_UNIX, 2), (socket.AF_UNIX, 5), (socket.AF_UNIX, 3), (socket.AF_INET, 1),
             (socket.AF_INET, 2), (socket.AF_INET6, 1), (socket.AF_INET6, 2)}
 opened, killed = [], []
 for family in range(64):

@@ -2,7 +2,6 @@
 # why: the owner sees an end of file in the middle of a cell
 # expect: survives
 # status: crashed, error
-# exit: 1 3 125 134 137 139
 # prints: leaving at once
 # outside-ends: 3
 print("leaving at once", flush=True)

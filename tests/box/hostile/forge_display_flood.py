@@ -2,7 +2,6 @@
 # why: displays are kept in the cell: their number and size must be bounded
 # expect: survives
 # status: ok, error, crashed, interrupted
-# exit: 0 1 125 134 137 139
 # within: 25
 # check: at_ease short
 import struct

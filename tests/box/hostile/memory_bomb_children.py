@@ -7,7 +7,6 @@
 # prints: before the bomb
 # check: at_ease
 # user: no (needs a memory cgroup)
-# exit: 0 1 137
 # within: 40
 import time
 print("before the bomb", flush=True)

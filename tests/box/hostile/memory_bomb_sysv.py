@@ -3,7 +3,6 @@
 # expect: survives
 # args: --memory 128m
 # status: limit, error
-# exit: 1 137
 # prints: before the bomb
 # check: at_ease
 # user: no (needs a memory cgroup)

@@ -2,7 +2,6 @@
 # why: they are tmpfs within the session's limits, like the workspace
 # args: --memory 128m --disk 64m
 # status: ok, limit, error
-# exit: 0 1 137
 # check: at_ease
 # user: no (needs a memory cgroup)
 # expect: survives

@@ -1,9 +1,8 @@
 # tries: hide from the out-of-memory killer
 # why: then it kills a neighbour instead
 def hide():
-    before = open("/proc/self/oom_score_adj").read()
     with open("/proc/self/oom_score_adj", "w") as f:
-        f.write(str(max(-1000, int(before) - 1)))
+        f.write("-1")  # below every ordinary process of the host
 text, _ = child(hide)
 if text == "None":
     escaped("its own", text)

@@ -2,7 +2,6 @@
 # why: the crash of a thread stack is still the guest's own
 # expect: survives
 # status: crashed, error
-# exit: 1 134 137 139
 # prints: before the end
 # outside-ends: SIGSEGV
 print("before the end", flush=True)

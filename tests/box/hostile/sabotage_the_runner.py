@@ -1,10 +1,10 @@
 # tries: break the interpreter that runs the next cell: builtins, modules, IPython's own parts
 # why: it may ruin its own session, never hang its owner; the status must be truthful
 # expect: survives
-# within: 60
+# args: --timeout 10
+# within: 25
 # outside-ends: 1
 # status: ok, error, crashed
-# exit: 0 1 125 134 137 139
 print("before the sabotage", flush=True)
 try:
     shell = get_ipython()

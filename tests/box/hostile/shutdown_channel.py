@@ -2,7 +2,6 @@
 # why: the owner sees an end while the process lives: it must not wait for it
 # expect: survives
 # status: ok, crashed, error
-# exit: 0 1 125 134 137 139
 # within: 25
 # outside-ends: 9
 import socket, stat, time

@@ -2,7 +2,6 @@
 # args: --memory 192m
 # status: ok, error, limit
 # limit: memory
-# exit: 0 1 137
 # user: no (needs a memory cgroup)
 import subprocess, sys
 print("before", flush=True)

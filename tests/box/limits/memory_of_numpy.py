@@ -1,7 +1,6 @@
 # tries: one array that is larger than the limit
 # args: --memory 256m
 # status: limit, error
-# exit: 137 1
 # prints: before
 # user: no (needs a memory cgroup)
 import numpy as np

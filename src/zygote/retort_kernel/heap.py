@@ -1,0 +1,63 @@
+"""The zygote's heap, made so that a fork of it writes to few of its pages.
+
+Importing leaves thousands of holes, scattered over the whole heap. A session that allocates would
+fill them, a page copied for each; and glibc sorts its list of holes at the first chance, which
+writes to every one of them: 3 MB of the 8 that a session's first cell made private. So the holes are
+filled here, for good, and a session's memory comes fresh and in one piece.
+"""
+import ctypes
+
+POOLED_MAX = 512  # bytes: up to this size CPython allocates from its own pools
+ROW = 64  # neighbours in a row that tell a fresh pool
+ROUNDS_MAX = 200_000
+SIZES = [1 << 16, 1 << 15, 1 << 14, 1 << 13, 1 << 12, 1 << 11, 1 << 10, 768, 640, 528] + list(
+    range(512, 15, -16))
+
+_kept = []
+
+
+def fill():
+    """Call it last, after the garbage is collected."""
+    for size in range(POOLED_MAX, 32, -16):
+        _fill_pools(size)
+    try:
+        _fill_malloc(ctypes.CDLL(None))
+    except AttributeError:
+        pass  # another C library: sessions are larger, and work
+
+
+def _fill_pools(size):
+    """Allocate objects of one size class until they come one after the other."""
+    payload = bytes(size - bytes().__sizeof__())  # its copies are as large
+    view = memoryview(payload)
+    row, last = 0, 0
+    for _ in range(ROUNDS_MAX):
+        block = view.tobytes()
+        _kept.append(block)
+        row = row + 1 if 0 < id(block) - last <= size else 0
+        last = id(block)
+        if row >= min(ROW, (1 << 14) // size - 4):
+            return
+
+
+class _Info(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in (
+        "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks",
+        "fordblks", "keepcost")]
+
+
+def _fill_malloc(libc):
+    """Allocate from glibc, large pieces first, until it has to cut them off the heap's end."""
+    malloc, free = libc.malloc, libc.free
+    malloc.restype, malloc.argtypes = ctypes.c_size_t, (ctypes.c_size_t,)
+    free.restype, free.argtypes = None, (ctypes.c_size_t,)
+    libc.sbrk.restype, libc.sbrk.argtypes = ctypes.c_size_t, (ctypes.c_ssize_t,)
+    libc.mallinfo2.restype = _Info
+    libc.malloc_trim(0)
+    for size in SIZES:
+        end = libc.sbrk(0) - libc.mallinfo2().keepcost - 2 * size
+        for _ in range(ROUNDS_MAX):
+            block = malloc(size)
+            if not block or block >= end:
+                free(block)
+                break

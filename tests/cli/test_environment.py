@@ -1,0 +1,126 @@
+"""--environment: other interpreters than the system's."""
+import os
+import shutil
+import subprocess
+
+import cli
+
+
+class Environment(cli.Case):
+    def make_venv(self, name="venv", python="/usr/bin/python3"):
+        path = self.path(name)
+        subprocess.run([python, "-m", "venv", "--without-pip", "--system-site-packages", path],
+                       check=True)
+        lib = os.path.join(path, "lib")
+        version = os.listdir(lib)[0]
+        with open(os.path.join(lib, version, "site-packages", "only_here.py"), "w") as f:
+            f.write("where = __file__\n")
+        return path
+
+    def configure(self, text, name="own"):
+        self.write(f"config/retort/environments/{name}.conf", text)
+        return {"XDG_CONFIG_HOME": self.path("config")}
+
+    def test_default_has_nothing_of_a_venv(self):
+        done = cli.run("run", "-c", "import only_here")
+        self.assertStatus(done, 1)
+        self.assertIn("ModuleNotFoundError", done.err)
+
+    def test_venv(self):
+        path = self.make_venv()
+        done = cli.run("run", "--environment", path, "-c",
+                       "import sys, only_here, pandas\nprint(sys.prefix)\nprint(only_here.where)\n"
+                       "print(sys.executable)")
+        self.assertStatus(done, 0)
+        prefix, where, executable = done.out.splitlines()
+        self.assertEqual(prefix, path)
+        self.assertTrue(where.startswith(path))
+        self.assertEqual(executable, os.path.join(path, "bin/python3"))
+
+    def test_venv_is_read_only_and_alone(self):
+        path = self.make_venv()
+        self.write("neighbour.txt", "private")
+        done = cli.run("run", "--environment", path, "-c",
+                       f"import os\nprint(os.listdir({self.dir!r}))\n"
+                       f"try: open({path!r} + '/x', 'w')\nexcept OSError as e: print('refused')")
+        self.assertStatus(done, 0)
+        self.assertEqual(done.out, "['venv']\nrefused\n")
+
+    def test_venv_relative_and_through_a_symlink(self):
+        path = self.make_venv()
+        os.symlink("venv", self.path("link"))
+        for name in ("./venv", "link/", "./link"):
+            with self.subTest(name=name):
+                done = cli.run("run", "--environment", name, "-c", "import sys; print(sys.prefix)",
+                               cwd=self.dir)
+                self.assertStatus(done, 0)
+                self.assertEqual(done.out, path + "\n")
+
+    def test_subprocess_in_a_venv(self):
+        path = self.make_venv()
+        done = cli.run("run", "--environment", path, "-c",
+                       "import subprocess, sys\nprint(subprocess.run([sys.executable, '-c', "
+                       "'import only_here; print(1)'], capture_output=True, text=True).stdout)")
+        self.assertStatus(done, 0)
+        self.assertEqual(done.out.strip(), "1")
+
+    def test_venv_of_a_venv(self):
+        first = self.make_venv("first")
+        second = self.make_venv("second", os.path.join(first, "bin/python3"))
+        done = cli.run("run", "--environment", second, "-c", "import sys; print(sys.prefix)")
+        self.assertStatus(done, 0)
+        self.assertEqual(done.out, second + "\n")
+
+    def test_repl_and_doctor(self):
+        path = self.make_venv()
+        done = cli.run("repl", "--environment", path, input="import sys; print(sys.prefix)\n")
+        self.assertEqual(done.out, path + "\n")
+        self.assertStatus(cli.run("doctor", "--environment", path), 0)
+
+    def test_by_name(self):
+        path = self.make_venv()
+        env = self.configure(f"# mine\n\npython = {path}/bin/python3\npreload = colorsys  wave\n")
+        done = cli.run("run", "--environment", "own", "-c",
+                       "import sys\nprint(sys.prefix, 'wave' in sys.modules)", env=env)
+        self.assertStatus(done, 0)
+        self.assertEqual(done.out, f"{path} True\n")
+
+    def test_additional_paths(self):
+        self.write("data/x.txt", "shared")
+        env = self.configure(f"python = /usr/bin/python3\npaths = {self.path('data')}\n")
+        done = cli.run("run", "--environment", "own", "-c",
+                       f"print(open('{self.path('data/x.txt')}').read())", env=env)
+        self.assertStatus(done, 0)
+        self.assertEqual(done.out, "shared\n")
+
+    def test_mistakes_in_a_file(self):
+        for text, says in (("python = /usr/bin/python3\npyton = x\n", r"own\.conf:2: .*pyton"),
+                           ("nonsense\n", r"own\.conf:1: .*key = value"),
+                           ("paths = /usr\n", r"own\.conf: .*python = … .*missing"),
+                           ("python = python3\n", r"own\.conf:1: .*absolute"),
+                           ("python = /nowhere/python3\n", r"own\.conf:1: .*no interpreter"),
+                           ("python = /usr/bin/python3\npaths = /nowhere\n", r"own\.conf:2: "),
+                           ("python = /usr/bin/python3\npreload = a;b\n", r"own\.conf:2: ")):
+            with self.subTest(text=text):
+                done = cli.run("run", "--environment", "own", "-c", "1", env=self.configure(text))
+                self.assertStatus(done, 2)
+                self.assertRegex(done.err, says)
+
+    def test_too_much_is_not_shown(self):
+        os.symlink("/etc", self.path("alias"))
+        home = os.environ.get("HOME", "/root")
+        for path in ("/", "/home", "/root", "/etc", "/var", "/run", "/tmp", "/proc/self", "/sys",
+                     "/home/anyone", "/var/lib", home, self.path("alias")):
+            with self.subTest(path=path):
+                env = self.configure(f"python = /usr/bin/python3\npaths = {path}\n")
+                done = cli.run("run", "--environment", "own", "-c", "1", env=env)
+                self.assertStatus(done, 2)
+                self.assertRegex(done.err, "own.conf:2: .*cannot be shown")
+
+    def test_an_interpreter_that_does_not_start(self):
+        os.makedirs(self.path("broken/bin"))
+        shutil.copy("/bin/false", self.path("broken/bin/python3"))
+        done = cli.run("run", "--environment", self.path("broken"), "-c", "print(1)")
+        self.assertStatus(done, 125)
+        self.assertEqual(done.out, "")
+        self.assertIn("step zygote-start", done.err)

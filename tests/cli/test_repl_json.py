@@ -1,0 +1,190 @@
+"""retort repl --json: a conversation with a program."""
+import json
+import signal
+import time
+
+import cli
+from cli import Repl, result, text
+
+
+class Conversation(cli.Case):
+    def test_state_stays(self):
+        with Repl() as r:
+            self.assertEqual(r.cell("x = 41")["status"], "ok")
+            cell = r.cell("x + 1")
+            self.assertEqual(result(cell), "42")
+            self.assertEqual(cell["n"], 2)
+            self.assertEqual(cell["code"], "x + 1")
+            self.assertNotIn("session_ended", cell)
+
+    def test_an_error_keeps_the_session(self):
+        with Repl() as r:
+            r.cell("x = 1")
+            cell = r.cell("1/0")
+            self.assertEqual(cell["error"]["name"], "ZeroDivisionError")
+            self.assertEqual(result(r.cell("x")), "1")
+
+    def test_end_of_input(self):
+        with Repl() as r:
+            r.send(code="print(1)")
+            r.send(code="print(2)")
+            status, rest = r.end()
+            self.assertEqual(status, 0)
+            self.assertEqual([text(c) for c in rest], ["1\n", "2\n"])
+
+    def test_last_line_without_newline(self):
+        done = cli.run("repl", "--json", input='\n  \n{"code":"1+1"}')
+        self.assertStatus(done, 0)
+        self.assertEqual(result(done.json), "2")
+        self.assertEqual(done.err, "")
+
+    def test_answers_in_the_order_of_the_lines(self):
+        lines = ['{"code":"import time; time.sleep(1); print(1)"}', "nonsense",
+                 '{"code":"print(2)"}', '{"cod":1}', '{"code":"print(3)"}']
+        done = cli.run("repl", "--json", input="\n".join(lines) + "\n")
+        answers = [json.loads(l) for l in done.out.splitlines()]
+        self.assertEqual([a["error"]["code"] if "error" in a else text(a).strip() for a in answers],
+                         ["1", "invalid_json", "2", "invalid_request", "3"])
+
+    def test_lines_that_are_no_requests(self):
+        with Repl() as r:
+            for line, code in ((b"{", "invalid_json"), (b"[]", "invalid_request"),
+                               (b'"x"', "invalid_request"), (b"{}", "invalid_request"),
+                               (b'{"code":5}', "invalid_request"), (b"\xff\xfe", "invalid_json"),
+                               (b'{"code":"1","timeout":0}', "invalid_request"),
+                               (b'{"code":"1","timeout":-1}', "invalid_request"),
+                               (b'{"code":"1","timeout":true}', "invalid_request"),
+                               (b'{"code":"' + b"x" * (33 << 20) + b'"}', "too_large")):
+                with self.subTest(line=line[:40]):
+                    r.send_raw(line + b"\n")
+                    answer = r.answer()
+                    self.assertEqual(answer["error"]["code"], code)
+                    self.assertTrue(answer["error"]["message"])
+            self.assertEqual(result(r.cell("1")), "1")
+
+    def test_the_queue_is_bounded(self):
+        with Repl() as r:
+            r.send(code="import time; time.sleep(2)")
+            r.send_raw(b'{"code":"pass"}\n' * 100)
+            answers = [r.answer() for _ in range(101)]
+            full = [a for a in answers if a.get("error", {}).get("code") == "queue_full"]
+            self.assertEqual(len(full), 36)
+            self.assertEqual(sum(a.get("status") == "ok" for a in answers), 65)
+
+    def test_nul_and_unicode_in_code(self):
+        with Repl() as r:
+            self.assertEqual(result(r.cell("len('é漢\\U0001F600')")), "3")
+            self.assertEqual(r.cell("x = '\0'")["status"], "error")
+            self.assertEqual(result(r.cell("1")), "1")
+
+    def test_long_code(self):
+        with Repl() as r:
+            self.assertEqual(result(r.cell(f"len('{'x' * (4 << 20)}')")), str(4 << 20))
+
+    def test_sys_exit_does_not_end_the_conversation(self):
+        with Repl() as r:
+            r.cell("x = 5; import sys")
+            r.cell("sys.exit(3)")
+            self.assertEqual(r.answers.qsize(), 0)
+            self.assertIn(result(r.cell("x")), ("5",))
+
+
+class Limits(cli.Case):
+    def test_timeout_of_one_cell_keeps_variables(self):
+        with Repl() as r:
+            r.cell("x = 1")
+            cell = r.cell("print('partial')\nwhile True: pass", timeout=0.5)
+            self.assertEqual(cell["status"], "limit")
+            self.assertEqual(cell["limit"]["kind"], "wall")
+            self.assertEqual(cell["limit"]["limit"], 0.5)
+            self.assertEqual(text(cell), "partial\n")
+            self.assertNotIn("session_ended", cell)
+            self.assertEqual(result(r.cell("x")), "1")
+
+    def test_memory_ends_the_session_and_another_takes_its_place(self):
+        with Repl("--memory", "100m") as r:
+            r.cell("x = 1")
+            cell = r.cell("print('partial', flush=True)\ny = bytearray(300 << 20)")
+            self.assertEqual(cell["limit"]["kind"], "memory")
+            self.assertEqual(text(cell), "partial\n")
+            self.assertIs(cell["session_ended"], True)
+            self.assertEqual(r.cell("x")["error"]["name"], "NameError")
+            self.assertEqual(result(r.cell("2")), "2")
+
+    def test_crash(self):
+        with Repl() as r:
+            r.cell("x = 1")
+            cell = r.cell("import os; os.kill(os.getpid(), 11)")
+            self.assertEqual(cell["status"], "crashed")
+            self.assertIs(cell["session_ended"], True)
+            self.assertEqual(r.cell("x")["error"]["name"], "NameError")
+
+    def test_death_between_two_cells(self):
+        with Repl() as r:
+            r.cell("import threading, time, os\n"
+                   "threading.Thread(target=lambda: (time.sleep(.3), os._exit(1))).start()")
+            time.sleep(1)
+            self.assertEqual(result(r.cell("1 + 1")), "2")
+
+
+class Interrupts(cli.Case):
+    def test_a_running_cell(self):
+        with Repl() as r:
+            r.cell("x = 1")
+            r.send(code="print('go', flush=True)\nwhile True: pass")
+            time.sleep(0.5)
+            r.send(interrupt=True)
+            cell = r.answer()
+            self.assertEqual(cell["status"], "interrupted")
+            self.assertEqual(cell["error"]["name"], "KeyboardInterrupt")
+            self.assertEqual(text(cell), "go\n")
+            self.assertEqual(result(r.cell("x")), "1")
+
+    def test_at_once(self):
+        """The interrupt is on its way together with the cell it means."""
+        with Repl() as r:
+            for _ in range(20):
+                r.send_raw(b'{"code":"while True: pass"}\n{"interrupt":true}\n')
+                self.assertEqual(r.answer()["status"], "interrupted")
+            self.assertEqual(result(r.cell("1")), "1")
+
+    def test_when_nothing_runs(self):
+        with Repl() as r:
+            for _ in range(20):
+                r.send(interrupt=True)
+                self.assertEqual(result(r.cell("1")), "1")
+
+    def test_goes_past_the_queue(self):
+        with Repl() as r:
+            r.send(code="while True: pass")
+            r.send(code="print('next')")
+            r.send(interrupt=True)
+            self.assertEqual(r.answer()["status"], "interrupted")
+            self.assertEqual(text(r.answer()), "next\n")
+
+    def test_one_who_does_not_listen_is_killed(self):
+        with Repl() as r:
+            r.send(code="import signal\nsignal.signal(2, signal.SIG_IGN)\nwhile True: pass")
+            time.sleep(0.5)
+            r.send(interrupt=True)
+            cell = r.answer(15)
+            self.assertEqual(cell["status"], "interrupted")
+            self.assertIs(cell["session_ended"], True)
+            self.assertEqual(result(r.cell("1")), "1")
+
+    def test_signals(self):
+        with Repl() as r:
+            r.cell("1")
+            r.send(code="while True: pass")
+            time.sleep(0.5)
+            r.process.send_signal(signal.SIGINT)
+            self.assertEqual(r.answer()["status"], "interrupted")
+            r.process.send_signal(signal.SIGTERM)
+            self.assertEqual(r.process.wait(cli.PATIENCE), 143)
+
+
+class OrdinaryUser(cli.Case):
+    def test_conversation(self):
+        with Repl(user=cli.NOBODY) as r:
+            r.cell("x = 2")
+            self.assertEqual(result(r.cell("x * 21")), "42")
