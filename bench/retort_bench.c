@@ -105,7 +105,7 @@ static void on_opened(void *ctx, struct session *s, const struct err *e)
 
 static bool is_expected(const struct cell *c, const char *expected)
 {
-    if (c->status != CELL_OK)
+    if (c->status != CELL_OK || c->session_ended)
         return false;
     for (unsigned i = 0; i < c->n_outputs; i++) {
         const struct output *o = &c->outputs[i];
@@ -124,12 +124,23 @@ static void on_done(void *ctx, struct session *s, struct cell *c)
     (void)s;
     finish(shot, correct);
     if (!correct)
-        fprintf(stderr, "retort_bench: cell %s: %s %s\n", c->code, cell_status_name(c->status),
-                c->error.value ? c->error.value : "");
+        fprintf(stderr, "retort_bench: cell %s: %s %s%s\n", c->code, cell_status_name(c->status),
+                c->error.value ? c->error.value : "",
+                c->session_ended ? ", and the session ended" : "");
     cell_free(c);
 }
 
-static const struct session_events events = {.opened = on_opened, .done = on_done};
+/* Its next cell will be a wrong answer. */
+static void on_ended(void *ctx, struct session *s)
+{
+    const struct shot *shot = ctx;
+
+    (void)s;
+    fprintf(stderr, "retort_bench: a session ended by itself, idle after cell %s\n", shot->code);
+}
+
+static const struct session_events events = {
+    .opened = on_opened, .done = on_done, .ended = on_ended};
 
 static void shot_aim(struct shot *shot, const char *code, const char *expected)
 {

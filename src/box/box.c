@@ -266,7 +266,9 @@ static int kernel_rlimits(void *ctx, struct err *e)
         __rlimit_resource_t what;
         rlim_t value;
     } list[] = {
-        {RLIMIT_CORE, 0},
+        /* Not 0: a host whose core_pattern is a program would run it as root for every crash in a
+         * box; 1 is the value at which the kernel does not. */
+        {RLIMIT_CORE, 1},
         {RLIMIT_DATA, data},
         {RLIMIT_NPROC, processes},
         {RLIMIT_NOFILE, 4096},

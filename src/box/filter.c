@@ -18,6 +18,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -170,6 +171,9 @@ static int refuse_arguments(scmp_filter_ctx c, struct err *e)
          2,
          {ARG_IS(1, SOL_SOCKET), ARG_IS(2, SO_ATTACH_REUSEPORT_EBPF)}},
         {SCMP_SYS(prctl), EPERM, 1, {ARG_IS(0, PR_SET_MM)}},
+        /* see RLIMIT_CORE in box.c: it stays as it is */
+        {SCMP_SYS(setrlimit), EPERM, 1, {ARG_IS(0, RLIMIT_CORE)}},
+        {SCMP_SYS(prlimit64), EPERM, 2, {ARG_IS(1, RLIMIT_CORE), SCMP_A2(SCMP_CMP_NE, 0)}},
     };
 
     for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++)

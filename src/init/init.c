@@ -67,9 +67,9 @@ static void answer(struct init *in, const struct buf *b, int fd)
 {
     struct err e;
 
-    /* A peer that does not read its answers only hurts its own box. */
-    if (msg_send(in->files, b, &fd, fd >= 0, &e) < 0 && e.code != EAGAIN)
-        _exit(1);
+    /* Waits while the owner does not read: that holds up this box and no other. */
+    if (msg_send(in->files, b, &fd, fd >= 0, &e) < 0)
+        in->files = -1; /* it let go; the keeper will end us */
 }
 
 static void answer_done(struct init *in, uint32_t req, int error, const char *reason)
@@ -248,8 +248,8 @@ static void serve_owner(struct init *in)
     struct err e;
     int r = msg_recv(in->files, &m, &e);
 
-    if (r == 0 || (r < 0 && e.code != EAGAIN && e.code != EBADMSG))
-        in->files = -1; /* the owner let go; the keeper will end us */
+    if (r == 0 || (r < 0 && e.code != EBADMSG))
+        in->files = -1; /* the owner let go */
     if (r > 0)
         on_message(in, &m);
     msg_done(&m);
@@ -322,7 +322,6 @@ void init_run(struct box_init *b, int setup_fd, int files_fd)
         say_failed(in.setup, "init-workspace", &e);
         _exit(1);
     }
-    fd_set_nonblock(in.files);
     say(in.setup, SETUP_DONE);
     loop(&in);
 }

@@ -20,6 +20,7 @@ import argparse
 import concurrent.futures
 import platform
 import signal
+import subprocess
 import tempfile
 import threading
 import traceback
@@ -212,6 +213,17 @@ class Run:
                 future.result()
 
 
+def trouble(options, host):
+    """Why no program can run in a box at all, or None: better said once than for each program."""
+    if options.side == "outside" or not os.path.exists(options.retort):
+        return None
+    driver = drive.Inside(host, host.directory, options.retort, options.user)
+    command = driver.prefix() + [driver.retort, "run", "-c", "print(6 * 7)"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          env=driver.environment(), cwd=host.directory, timeout=60)
+    return None if done.stdout == "42\n" else f"{done.returncode}: {done.stdout} {done.stderr}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("-j", "--jobs", type=int, default=3)
@@ -228,7 +240,13 @@ def main():
     host = hosts.Host(options.retort)
     run = Run(options, host)
     try:
-        run.all()
+        reason = trouble(options, host)
+        if reason:
+            run.count["failed"] += 1
+            print("not ok - a program in a box")
+            print("".join(f"#   {line}\n" for line in reason.splitlines()), end="")
+        else:
+            run.all()
     finally:
         host.close()
         drive.remove_cgroups()

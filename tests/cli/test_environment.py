@@ -2,11 +2,21 @@
 import os
 import shutil
 import subprocess
+import tempfile
 
 import cli
 
 
 class Environment(cli.Case):
+    def setUp(self):
+        super().setUp()
+        self.use(tempfile.mkdtemp(prefix="cli-", dir=os.path.dirname(cli.RETORT)))
+
+    def use(self, directory):
+        self.dir = directory
+        os.chmod(directory, 0o755)
+        self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
+
     def make_venv(self, name="venv", python="/usr/bin/python3"):
         path = self.path(name)
         subprocess.run([python, "-m", "venv", "--without-pip", "--system-site-packages", path],
@@ -36,6 +46,24 @@ class Environment(cli.Case):
         self.assertEqual(prefix, path)
         self.assertTrue(where.startswith(path))
         self.assertEqual(executable, os.path.join(path, "bin/python3"))
+
+    def test_venv_below_tmp(self):
+        """A box has a /tmp of its own, which must not hide it."""
+        self.use(tempfile.mkdtemp(prefix="retort-cli-", dir="/tmp"))
+        path = self.make_venv()
+        done = cli.run("run", "--environment", path, "-c",
+                       "import sys, os, only_here\nprint(sys.prefix)\nopen('/tmp/x', 'w').close()\n"
+                       "print(sorted(os.listdir('/tmp')))")
+        self.assertStatus(done, 0)
+        self.assertEqual(done.out, f"{path}\n['{os.path.basename(self.dir)}', 'x']\n")
+
+    def test_venv_below_a_private_home(self):
+        """Of which only the owner may list the directories above it."""
+        os.chmod(self.dir, 0o700)
+        path = self.make_venv()
+        done = cli.run("run", "--environment", path, "-c", "import sys; print(sys.prefix)")
+        self.assertStatus(done, 0)
+        self.assertEqual(done.out, path + "\n")
 
     def test_venv_is_read_only_and_alone(self):
         path = self.make_venv()
@@ -96,7 +124,7 @@ class Environment(cli.Case):
     def test_mistakes_in_a_file(self):
         for text, says in (("python = /usr/bin/python3\npyton = x\n", r"own\.conf:2: .*pyton"),
                            ("nonsense\n", r"own\.conf:1: .*key = value"),
-                           ("paths = /usr\n", r"own\.conf: .*python = … .*missing"),
+                           ("paths = /usr\n", r"own\.conf: .*python = ….*missing"),
                            ("python = python3\n", r"own\.conf:1: .*absolute"),
                            ("python = /nowhere/python3\n", r"own\.conf:1: .*no interpreter"),
                            ("python = /usr/bin/python3\npaths = /nowhere\n", r"own\.conf:2: "),

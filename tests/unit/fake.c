@@ -100,12 +100,9 @@ static const struct session_events events = {
 
 /* ---- life ---- */
 
-void fake_start(struct fake *f, const struct limits *limits)
+static void reset(struct fake *f, const struct limits *limits)
 {
-    struct err e;
-    int pair[2];
-
-    *f = (struct fake){.stream = -1, .out = -1, .err = -1, .files = -1, .box = 7};
+    *f = (struct fake){.keeper = -1, .stream = -1, .out = -1, .err = -1, .files = -1, .box = 7};
     f->last_stream = -1;
     for (unsigned i = 0; i < METER_FDS; i++)
         f->meter_files[i] = -1;
@@ -113,11 +110,40 @@ void fake_start(struct fake *f, const struct limits *limits)
         f->limits = *limits;
     else
         limits_default(&f->limits);
+}
+
+void fake_start(struct fake *f, const struct limits *limits)
+{
+    struct err e;
+    int pair[2];
+
+    reset(f, limits);
     assert_that(msg_pair(pair, &e) == 0);
     f->keeper = pair[1];
     f->vessel = vessel_new(pair[0], &e);
     assert_that(f->vessel);
     f->session = session_open(f->vessel, 0, &f->limits, &events, f);
+}
+
+void fake_join(struct fake *second, struct fake *first)
+{
+    reset(second, NULL);
+    second->vessel = first->vessel;
+    second->keeper = first->keeper;
+    second->box = first->box + 1;
+    second->session = session_open(second->vessel, 0, &second->limits, &events, second);
+    fake_create(second, METER_V1);
+    assert_that(second->opened);
+}
+
+void fake_part(struct fake *second)
+{
+    if (second->session)
+        session_close(second->session);
+    second->session = NULL;
+    second->vessel = NULL;
+    second->keeper = -1;
+    fake_stop(second);
 }
 
 static void make_pipe(int *ret_read, int *ret_write)

@@ -46,6 +46,9 @@ void fake_create(struct fake *f, unsigned meter);
 /* Both, with the default limits. */
 void fake_open(struct fake *f);
 void fake_stop(struct fake *f);
+/* A second session in the same vessel; end it with fake_part, before the first. */
+void fake_join(struct fake *second, struct fake *first);
+void fake_part(struct fake *second);
 
 /* Let the vessel do what it can without waiting. */
 void fake_turn(struct fake *f);

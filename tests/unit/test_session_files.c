@@ -177,8 +177,8 @@ static void puts_a_file_whole(void **state)
         cleanup_fd int fd = make_source(sizes[i]);
         char *contents = malloc(sizes[i] + 1);
         assert_int_equal(pread(fd, contents, sizes[i], 0), sizes[i]);
-        play_init(READ_ALL);
         init.got.len = 0;
+        play_init(READ_ALL);
         assert_int_equal(put("dir/a.csv", fd, &e), 0);
         assert_int_equal(init.got.len, sizes[i]);
         assert_int_equal(init.announced, sizes[i]);

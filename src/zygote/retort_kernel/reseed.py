@@ -9,14 +9,23 @@ import os
 import random
 import sys
 
-_library = None
+MT_KEY = 624 * 4  # bytes of a Mersenne Twister's state; its position follows, 624 means "used up"
+
+_sqlite_library = None
+_numpy_state = None
 
 
 def prepare():
-    """In the zygote: open what reseed() will call."""
-    global _library
+    """In the zygote: find what reseed() will write to."""
+    global _sqlite_library, _numpy_state
     if "_sqlite3" in sys.modules:
-        _library = ctypes.CDLL(sys.modules["_sqlite3"].__file__)
+        _sqlite_library = ctypes.CDLL(sys.modules["_sqlite3"].__file__)
+    random_ = sys.modules.get("numpy.random")
+    if random_ is not None:
+        random_.seed()  # also forgets a half-used pair of normal numbers
+        generator = random_.mtrand._rand._bit_generator
+        if type(generator).__name__ == "MT19937":
+            _numpy_state = generator.ctypes.state_address
 
 
 def reseed():
@@ -25,6 +34,15 @@ def reseed():
         module = sys.modules.get(name)
         if module is not None:
             renew(module)
+
+
+def _numpy(random_):
+    # numpy.random.seed() does the same by way of 300 KB of memory that no session has touched yet.
+    if _numpy_state is None:
+        random_.seed()
+    else:
+        ctypes.memmove(_numpy_state, os.urandom(MT_KEY), MT_KEY)
+        ctypes.c_int.from_address(_numpy_state + MT_KEY).value = 624
 
 
 def _openssl(ssl):
@@ -48,11 +66,11 @@ def _multiprocessing(process):
 
 def _sqlite(_):
     # Zero bytes: forget the state; the next use seeds it from the system.
-    _library.sqlite3_randomness(0, None)
+    _sqlite_library.sqlite3_randomness(0, None)
 
 
 RENEWALS = {
-    "numpy.random": lambda module: module.seed(),
+    "numpy.random": _numpy,
     "ssl": _openssl,
     "tempfile": _tempfile,
     "uuid": _uuid,

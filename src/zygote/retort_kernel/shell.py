@@ -308,8 +308,8 @@ class Shell(InteractiveShell):
 
     # ---- after the warm-up ----
 
-    def forget(self, names):
-        """Become as new: `names` is what the namespace was."""
+    def forget(self, names, cells):
+        """Become as new: `names` is what the namespace was before so many cells."""
         if self.event_loop is not None:
             self.event_loop.close()
             self.event_loop = None
@@ -324,6 +324,8 @@ class Shell(InteractiveShell):
         hook._ = hook.__ = hook.___ = ""
         self.last_input = self.source = ""
         self.noted = None
+        for n in range(1, cells + 1):
+            linecache.cache.pop(f"<cell {n}>", None)
         self.compile._filename_map.clear()
         self.compile.reset_compiler_flags()
         self.execution_count = 1

@@ -9,7 +9,6 @@ import ctypes
 import gc
 import importlib
 import io
-import linecache
 import os
 import platform
 import shutil
@@ -22,7 +21,7 @@ import warnings
 import IPython
 from traitlets.config import Config
 
-from . import blas, heap, keyboard, reseed, tracebacks
+from . import blas, figures, heap, keyboard, reseed, tracebacks
 from .channel import Channel
 from .frames import HEADER, PASS, RUN, frame
 from .kernel import Kernel
@@ -76,6 +75,7 @@ def warm(preload):
     for _ in range(ROUNDS):
         _renew(cpus=1)
     _check_threads("the warm-up")
+    figures.drop_fonts()
     gc.collect()
     heap.fill()
     gc.freeze()
@@ -129,39 +129,41 @@ def _make_kernel():
 # ---- warming up ----
 
 def _warm_up(kernel):
-    """Run cells as a session would, with an owner made of functions and output to nowhere."""
-    channel, streams = kernel.channel, kernel.streams
+    """Run cells of every kind."""
     state = {name: getattr(sys, name) for name in ("stdout", "stderr", "displayhook")}
-    names = dict(kernel.shell.user_ns)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
     handler = signal.getsignal(signal.SIGINT)
     cells = list(SHORT) * ROUNDS
     for module, codes in LONG.items():
         if module is None or module in sys.modules:
             cells += codes * 2
-    try:
-        for name, stream in streams.items():
-            stream.buffer.fd = nowhere
-            setattr(sys, name, stream)
-        channel.connect(len, lambda size: frame(PASS, channel.fences.to_bytes(4, "little")))
-        with warnings.catch_warnings():
-            for n, code in enumerate(cells, 1):
-                body = HEADER.pack(n, len(code)) + code.encode()
-                channel.received = [(RUN, body)]
-                kernel.turn()
-    finally:
-        channel.pid = None
-        signal.signal(signal.SIGINT, handler)
-        os.close(nowhere)
-        for name, value in state.items():
-            setattr(sys, name, value)
-        for fd, stream in zip((STDOUT, STDERR), streams.values()):
-            stream.buffer.fd = fd
-    kernel.shell.forget(names)
-    for n in range(len(cells) + 1):
-        linecache.cache.pop(f"<cell {n}>", None)
+    with warnings.catch_warnings():
+        _rehearse(kernel, cells)
+    signal.signal(signal.SIGINT, handler)
+    for name, value in state.items():
+        setattr(sys, name, value)
     for name in ("last_type", "last_value", "last_traceback"):
         sys.__dict__.pop(name, None)
+
+
+def _rehearse(kernel, cells):
+    """Run cells as a session would, with an owner made of functions and output to nowhere, and
+    leave no trace of them."""
+    channel, streams = kernel.channel, kernel.streams
+    names = dict(kernel.shell.user_ns)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for name, stream in streams.items():
+        stream.buffer.fd = nowhere
+        setattr(sys, name, stream)
+    channel.connect(len, lambda size: frame(PASS, channel.fences.to_bytes(4, "little")))
+    for n, code in enumerate(cells, 1):
+        body = HEADER.pack(n, len(code)) + code.encode()
+        channel.received = [(RUN, body)]
+        kernel.turn()
+    channel.pid = None
+    os.close(nowhere)
+    for fd, stream in zip((STDOUT, STDERR), streams.values()):
+        stream.buffer.fd = fd
+    kernel.shell.forget(names, len(cells))
 
 
 # ---- a session ----
@@ -177,8 +179,11 @@ def serve(channel_fd, cpus):
     for name, stream in kernel.streams.items():
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
-    signal.signal(signal.SIGINT, kernel.note_interrupt)
     gc.enable()
+    # The first cell copies hundreds of pages from the zygote. A box that waits for its first cell
+    # has the time for that now.
+    _rehearse(kernel, ("1+1",))
+    signal.signal(signal.SIGINT, kernel.note_interrupt)
     kernel.channel.open(channel_fd)
     kernel.loop()
 

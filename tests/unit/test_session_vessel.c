@@ -1,0 +1,157 @@
+/* The vessel: many sessions on one loop, and a keeper that is slow. */
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/fd.h"
+#include "fake.h"
+#include "wire/fields.h"
+
+static struct fake f;
+
+static int teardown(void **state)
+{
+    (void)state;
+    fake_stop(&f);
+    return 0;
+}
+
+/* A box that prints without end, and another whose cell is done in the meantime. */
+static void a_flood_does_not_starve_the_others(void **state)
+{
+    static char chunk[64 << 10];
+    struct fake second;
+    struct err e;
+    int turns = 0;
+    (void)state;
+
+    fake_open(&f);
+    fake_join(&second, &f);
+    fake_run(&f, "flood");
+    fake_run(&second, "1");
+    fd_set_nonblock(f.out);
+    fake_done(&second, DONE_OK);
+    while (!second.done && turns++ < 10) {
+        while (write(f.out, chunk, sizeof(chunk)) > 0)
+            ;
+        assert_int_equal(vessel_dispatch(f.vessel, &e), 0);
+        struct pollfd p = {.fd = second.files, .events = POLLIN};
+        if (poll(&p, 1, 0) > 0)
+            fake_init_answers(&second);
+    }
+    assert_true(second.done);
+    assert_true(turns <= 3);
+    assert_false(f.done);
+    fake_part(&second);
+}
+
+/* What one box does is told about it alone. */
+static void a_crash_is_its_own(void **state)
+{
+    struct fake second;
+    (void)state;
+
+    fake_open(&f);
+    fake_join(&second, &f);
+    fake_run(&f, "1");
+    fake_run(&second, "os.abort()");
+    fake_died(&second, 6, false);
+    fake_init_answers(&second);
+    assert_true(second.done);
+    assert_int_equal(second.cell->status, CELL_CRASHED);
+    assert_false(f.done);
+    fake_finish(&f, DONE_OK);
+    assert_int_equal(f.cell->status, CELL_OK);
+    fake_part(&second);
+}
+
+/* A keeper that does not read for a while: requests wait, in order, and nothing blocks. */
+static void a_slow_keeper_gets_everything(void **state)
+{
+    enum { MANY = 3000 };
+    struct session *sessions[MANY];
+    struct limits l;
+    const struct session_events none = {0};
+    unsigned creates = 0;
+    struct msg m;
+    (void)state;
+
+    fake_open(&f);
+    limits_default(&l);
+    for (int i = 0; i < MANY; i++)
+        sessions[i] = session_open(f.vessel, 0, &l, &none, NULL);
+    uint32_t last = 0;
+    for (int i = 0; i < MANY * 2 && creates < MANY; i++) {
+        while (fake_keeper_next(&f, &m) == KEEPER_CREATE) {
+            struct fields fields;
+            fields_init(&fields, m.data, m.len);
+            uint32_t req = fields_get_u32(&fields);
+            assert_true(req > last);
+            last = req;
+            creates++;
+        }
+        fake_turn(&f);
+    }
+    assert_int_equal(creates, MANY);
+    for (int i = 0; i < MANY; i++)
+        session_close(sessions[i]);
+}
+
+static void no_descriptor_is_left(void **state)
+{
+    (void)state;
+    fake_open(&f);
+    fake_stop(&f);
+    int before = dup(STDIN_FILENO);
+    close(before);
+    for (int i = 0; i < 100; i++) {
+        fake_open(&f);
+        fake_run(&f, "1");
+        fake_finish(&f, DONE_OK);
+        fake_stop(&f);
+    }
+    int after = dup(STDIN_FILENO);
+    close(after);
+    assert_int_equal(before, after);
+    fake_open(&f);
+}
+
+static void nothing_to_do_is_quiet(void **state)
+{
+    (void)state;
+    fake_open(&f);
+    struct pollfd p = {.fd = vessel_fd(f.vessel), .events = POLLIN};
+    fake_run(&f, "1");
+    assert_int_equal(poll(&p, 1, 0), 0);
+    fake_finish(&f, DONE_OK);
+    assert_int_equal(poll(&p, 1, 0), 0);
+    fake_died(&f, 9, false);
+    fd_close(&f.stream);
+    fd_close(&f.out);
+    fd_close(&f.err);
+    fd_close(&f.files);
+    fake_turn(&f);
+    assert_int_equal(poll(&p, 1, 0), 0); /* an ended session does not keep the loop awake */
+}
+
+#define test(name) cmocka_unit_test_teardown(name, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        test(a_flood_does_not_starve_the_others),
+        test(a_crash_is_its_own),
+        test(a_slow_keeper_gets_everything),
+        test(no_descriptor_is_left),
+        test(nothing_to_do_is_quiet),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
