@@ -57,19 +57,36 @@ static void heading(const struct doctor *d, const char *text)
         printf("\n%s\n", text);
 }
 
+/* "label: words" below a line, wrapped for a terminal of 80 columns. */
+static void below(const struct doctor *d, const char *label, const char *words)
+{
+    int indent = d->utf8 ? 4 : 7, column = 0;
+
+    if (d->options.json || !words || !*words)
+        return;
+    cleanup_free char *text = xasprintf("%s: %s", label, words);
+    for (const char *word = text; *word; word += strspn(word, " \n")) {
+        int len = (int)strcspn(word, " \n");
+        bool first = column == 0 || column + 1 + len > 79;
+        if (first && column)
+            putchar('\n');
+        column = first ? indent + len : column + 1 + len;
+        printf("%*s%.*s", first ? indent : 1, "", len, word);
+        word += len;
+    }
+    putchar('\n');
+}
+
 /* "  ✓ name       what there is to say" */
 static void line(const struct doctor *d, enum mark m, const char *name, const char *text)
 {
     if (d->options.json)
         return;
-    printf("  %s %-22s %s\n", mark_text(d, m), name, text);
+    if (*text)
+        printf("  %s %-22s %s\n", mark_text(d, m), name, text);
+    else
+        printf("  %s %s\n", mark_text(d, m), name);
     fflush(stdout);
-}
-
-static void remedy_line(const struct doctor *d, const char *remedy)
-{
-    if (!d->options.json && remedy && *remedy)
-        printf("  %*s remedy: %s\n", d->utf8 ? 1 : 4, "", remedy);
 }
 
 /* ---- the host ---- */
@@ -91,7 +108,7 @@ static void tell_user(struct doctor *d)
     uid_t uid = geteuid();
     cleanup_free char *text =
         uid == 0 ? xstrdup("root: each box has a uid of its own on the host")
-                 : xasprintf("uid %u: boxes are told apart by namespaces, not by uid", (unsigned)uid);
+                 : xasprintf("uid %u: boxes share it, apart by namespaces", (unsigned)uid);
 
     line(d, MARK_GOOD, "user", text);
     json_object_set_new(d->host, "uid", json_integer(uid));
@@ -107,7 +124,7 @@ static void tell_cgroups(struct doctor *d, const struct keeper_facts *f)
         line(d, MARK_GOOD, "cgroups", text);
     } else {
         line(d, MARK_WEAK, "cgroups", "none");
-        remedy_line(d, f->cgroup_reason);
+        below(d, "remedy", f->cgroup_reason);
         d->weak++;
     }
     json_object_set_new(d->host, "cgroup_version", json_integer(f->cgroup_version));
@@ -122,8 +139,9 @@ static void tell_landlock(struct doctor *d, const struct keeper_facts *f)
     snprintf(text, sizeof(text), f->landlock_abi ? "ABI %d" : "none", f->landlock_abi);
     line(d, f->landlock_abi ? MARK_GOOD : MARK_WEAK, "Landlock", text);
     if (!f->landlock_abi) {
-        remedy_line(d, "Linux 5.13 or newer with \"landlock\" in the lsm= list of the boot line; "
-                       "the other layers hold without it");
+        below(d, "remedy",
+              "Linux 5.13 or newer with \"landlock\" in the lsm= list of the boot line; "
+              "the other layers hold without it");
         d->weak++;
     }
     json_object_set_new(d->host, "landlock_abi", json_integer(f->landlock_abi));
@@ -133,12 +151,12 @@ static void tell_landlock(struct doctor *d, const struct keeper_facts *f)
 static void tell_without_cgroups(struct doctor *d)
 {
     static const char *const how[][2] = {
-        {"memory", "address space of each process (RLIMIT_DATA), and init watches the sum"},
-        {"pids", "processes of the box's user namespace (RLIMIT_NPROC)"},
-        {"cpus", "whole cores by affinity; a share of one is not enforced"},
-        {"cpu", "init adds up the CPU time of the box's processes"},
+        {"memory", "RLIMIT_DATA for each process; init watches the sum"},
+        {"pids", "RLIMIT_NPROC in the box's user namespace"},
+        {"cpus", "whole cores by affinity; no share of one"},
+        {"cpu", "init adds up the time of the box's processes"},
         {"disk, files", "the size of the workspace's tmpfs, as always"},
-        {"timeout, output", "by retort itself, as always"},
+        {"timeout, output", "retort itself, as always"},
     };
     json_t *json = json_object();
 
@@ -165,8 +183,9 @@ static void tell_steps(struct doctor *d, const char *failed, const char *why)
         json_t *json = json_pack("{s:s, s:s}", "name", name, "status", state);
         if (here) {
             const char *remedy = steps_remedy(name);
-            line(d, MARK_BAD, name, why);
-            remedy_line(d, remedy);
+            line(d, MARK_BAD, name, "FAILED");
+            below(d, "why", why);
+            below(d, "remedy", remedy);
             json_object_set_new(json, "error", json_string(why));
             json_object_set_new(json, "remedy", remedy ? json_string(remedy) : json_null());
         } else {
@@ -190,9 +209,8 @@ static void tell_failure(struct doctor *d, const struct err *e)
     }
     heading(d, "Making a box");
     line(d, MARK_BAD, "box", e->text);
-    json_array_append_new(d->steps,
-                          json_pack("{s:s, s:s, s:s}", "name", "box", "status", "failed", "error",
-                                    e->text));
+    json_array_append_new(d->steps, json_pack("{s:s, s:s, s:s}", "name", "box", "status", "failed",
+                                              "error", e->text));
 }
 
 /* ---- the trials ---- */
@@ -201,13 +219,13 @@ static void tell_trial(struct doctor *d, const struct trial *t, enum trial_resul
                        const char *detail)
 {
     static const char *const names[] = {"held", "broke", "failed"};
-    bool expected = !(t->needs_cgroup && d->owner.keeper.facts.cgroup_version == 0);
     enum mark m = r == TRIAL_HELD ? MARK_GOOD : t->essential ? MARK_BAD : MARK_WEAK;
 
-    cleanup_free char *text = xasprintf("%s (%s)", t->claim, detail);
-    line(d, m, t->name, text);
-    if (r != TRIAL_HELD)
-        remedy_line(d, expected ? t->remedy : d->owner.keeper.facts.cgroup_reason);
+    line(d, m, t->name, t->claim);
+    if (r != TRIAL_HELD) {
+        below(d, "seen", detail);
+        below(d, "remedy", t->remedy);
+    }
     d->tried++;
     d->broken += m == MARK_BAD;
     d->weak += m == MARK_WEAK;
@@ -220,13 +238,17 @@ static void tell_trial(struct doctor *d, const struct trial *t, enum trial_resul
 
 static int try_all(struct doctor *d, struct err *e)
 {
+    bool cgroups = d->owner.keeper.facts.cgroup_version != 0;
+
     heading(d, "Trials inside boxes");
     for (unsigned i = 0; trials_get(i); i++) {
-        enum trial_result result;
-        char detail[400];
-        if (trials_run(trials_get(i), &d->owner, &result, detail, sizeof(detail), e) < 0)
+        const struct trial *t = trials_get(i);
+        enum trial_result result = TRIAL_FAILED;
+        char detail[400] = "not tried: there are no cgroups";
+        if ((cgroups || !t->needs_cgroup) &&
+            trials_run(t, &d->owner, &result, detail, sizeof(detail), e) < 0)
             return -1;
-        tell_trial(d, trials_get(i), result, detail);
+        tell_trial(d, t, result, detail);
     }
     return 0;
 }
@@ -236,9 +258,9 @@ static int try_all(struct doctor *d, struct err *e)
 static void summary(const struct doctor *d)
 {
     if (d->options.json) {
-        json_t *all = json_pack("{s:s, s:O, s:O, s:O, s:b}", "version", RETORT_VERSION, "host",
-                                d->host, "steps", d->steps, "trials", d->trials, "ok",
-                                d->broken == 0);
+        json_t *all =
+            json_pack("{s:s, s:O, s:O, s:O, s:b}", "version", RETORT_VERSION, "host", d->host,
+                      "steps", d->steps, "trials", d->trials, "ok", d->broken == 0);
         json_dumpf(all, stdout, JSON_INDENT(2));
         putchar('\n');
         json_decref(all);
@@ -250,8 +272,8 @@ static void summary(const struct doctor *d)
         printf("\n%u of %u trials failed: do not run foreign code on this host.\n", d->broken,
                d->tried);
     else
-        printf("\nEvery essential layer holds: %u trials%s.\n", d->tried,
-               d->weak ? "; a line with a mark says what could be stronger" : "");
+        printf("\nEvery essential layer holds, in %u trials%s.\n", d->tried,
+               d->weak ? "; what could be stronger is marked" : "");
 }
 
 static int examine(struct doctor *d, struct err *e)

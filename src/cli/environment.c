@@ -53,7 +53,7 @@ int environment_check_path(const char *path, struct err *e)
 {
     static const char *const never[] = {"/proc", "/sys", "/dev"}; /* nor anything in them */
     static const char *const whole[] = {
-        "/",    "/home", "/root", "/etc",   "/var", "/run", "/tmp", "/boot",
+        "/",    "/home", "/root", "/etc",   "/var",     "/run",     "/tmp",     "/boot",
         "/mnt", "/srv",  "/opt",  "/media", "/var/lib", "/var/run", "/var/tmp", "/mnt/data",
     };
     const char *home = home_directory();
@@ -67,14 +67,16 @@ int environment_check_path(const char *path, struct err *e)
     }
     for (unsigned i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
         if (strcmp(path, whole[i]) == 0)
-            return err_set(e, 0, "%s as a whole cannot be shown to a box: name the directory of "
-                                 "the environment itself",
+            return err_set(e, 0,
+                           "%s as a whole cannot be shown to a box: name the directory of "
+                           "the environment itself",
                            path);
     }
     bool some_home = strncmp(path, "/home/", 6) == 0 && !strchr(path + 6, '/');
     if (some_home || (home && home[0] == '/' && home[1] && lies_in(home, path)))
-        return err_set(e, 0, "%s holds a person's files and cannot be shown to a box as a whole: "
-                             "name the directory of the environment itself",
+        return err_set(e, 0,
+                       "%s holds a person's files and cannot be shown to a box as a whole: "
+                       "name the directory of the environment itself",
                        path);
     return 0;
 }
@@ -180,8 +182,7 @@ static int add_interpreter(struct environment *env, struct err *e)
         if (n < 0)
             return err_set(e, errno, "cannot follow %s", at);
         target[n] = '\0';
-        char *next = target[0] == '/' ? xstrdup(target)
-                                      : xasprintf("%s/%s", parent(at), target);
+        char *next = target[0] == '/' ? xstrdup(target) : xasprintf("%s/%s", parent(at), target);
         free(at);
         at = next;
     }
@@ -213,8 +214,9 @@ static int load_prefix(const char *path, struct environment *env, struct err *e)
     cleanup_free char *plain = xasprintf("%s/bin/python", real);
     bool has_python3 = access(python, X_OK) == 0;
     if (!has_python3 && access(plain, X_OK) < 0)
-        return err_set(e, 0, "%s is not a Python environment: it has no bin/python3 (make one with "
-                             "\"python3 -m venv %s\")",
+        return err_set(e, 0,
+                       "%s is not a Python environment: it has no bin/python3 (make one with "
+                       "\"python3 -m venv %s\")",
                        path, path);
     if (set_python(env, has_python3 ? python : plain, e) < 0)
         return -1;
@@ -238,7 +240,7 @@ static char *expand_home(const char *word)
     const char *home = home_directory();
 
     return word[0] == '~' && word[1] == '/' && home ? xasprintf("%s%s", home, word + 1)
-                                                     : xstrdup(word);
+                                                    : xstrdup(word);
 }
 
 static int set_paths(struct environment *env, char *value, struct err *e)
@@ -257,8 +259,9 @@ static int set_preload(struct environment *env, const char *value, struct err *e
 {
     for (const char *p = value; *p; p++) {
         if (!isalnum((unsigned char)*p) && !strchr("_. \t", *p) && !((unsigned char)*p & 0x80))
-            return err_set(e, 0, "preload: \"%c\" cannot be in a module's name; separate them by "
-                                 "blanks",
+            return err_set(e, 0,
+                           "preload: \"%c\" cannot be in a module's name; separate them by "
+                           "blanks",
                            *p);
     }
     free(env->preload);
@@ -311,10 +314,10 @@ static int load_file(const char *file, char *text, struct environment *env, stru
 static int load_name(const char *name, struct environment *env, struct err *e)
 {
     const char *xdg = getenv("XDG_CONFIG_HOME"), *home = home_directory();
-    cleanup_free char *own = xdg && xdg[0] == '/'
-                                 ? xasprintf("%s/retort/environments/%s.conf", xdg, name)
-                                 : xasprintf("%s/.config/retort/environments/%s.conf",
-                                             home ? home : "", name);
+    cleanup_free char *own =
+        xdg && xdg[0] == '/'
+            ? xasprintf("%s/retort/environments/%s.conf", xdg, name)
+            : xasprintf("%s/.config/retort/environments/%s.conf", home ? home : "", name);
     cleanup_free char *host = xasprintf("/etc/retort/environments/%s.conf", name);
     const char *files[] = {own, host};
     cleanup_free char *text = xcalloc(1, CONF_SIZE);
@@ -325,8 +328,9 @@ static int load_name(const char *name, struct environment *env, struct err *e)
         if (e->code != ENOENT && e->code != ENOTDIR)
             return -1;
     }
-    return err_set(e, 0, "there is no environment \"%s\": neither %s nor %s exists (a path needs a "
-                         "slash: ./%s)",
+    return err_set(e, 0,
+                   "there is no environment \"%s\": neither %s nor %s exists (a path needs a "
+                   "slash: ./%s)",
                    name, own, host, name);
 }
 

@@ -14,10 +14,11 @@
 
 #include "base/err.h"
 
-struct export {
-    int fd;     /* the directory; -1: closed */
-    char *name; /* as the user wrote it */
-    bool fresh; /* it was empty or new */
+struct export
+{
+    int fd;        /* the directory; -1: closed */
+    char *name;    /* as the user wrote it */
+    bool fresh;    /* it was empty or new */
     uint64_t left; /* bytes that may still be written */
 };
 

@@ -25,6 +25,16 @@ struct input {
     bool ended;
 };
 
+static void tend_terminal(struct input *in, int turn)
+{
+    if (turn & TURN_RESIZE)
+        el_resize(in->el);
+    if (turn & TURN_BACK) { /* a shell has used the terminal meanwhile */
+        el_set(in->el, EL_PREP_TERM, 1);
+        el_set(in->el, EL_REFRESH);
+    }
+}
+
 /* Turn until stdin has something. false: in->event says why not. */
 static bool wait_for_input(struct input *in)
 {
@@ -37,8 +47,8 @@ static bool wait_for_input(struct input *in)
         else if (turn & TURN_SIGINT)
             in->event = INPUT_INTERRUPTED;
         else {
-            if (turn & TURN_RESIZE && in->el)
-                el_resize(in->el);
+            if (in->el)
+                tend_terminal(in, turn);
             if (turn & TURN_INPUT)
                 return true;
             continue;
@@ -134,11 +144,11 @@ static enum input_event terminal_line(struct input *in, const char *prefill, str
     if (*prefill)
         el_push(in->el, prefill);
     const char *line = el_gets(in->el, &n);
+    in->owner->out.midline = false; /* libedit has ended the line, or we do */
     if (!line || n <= 0) {
         if (in->event == INPUT_LINE)
             in->event = INPUT_END;
-        if (in->event == INPUT_INTERRUPTED)
-            fputs("^C\n", stdout);
+        fputs(in->event == INPUT_INTERRUPTED ? "^C\n" : "\n", stdout);
         fflush(stdout);
         return in->event;
     }

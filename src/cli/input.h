@@ -1,6 +1,7 @@
 /* input: lines for the repl, from a person at a terminal (libedit) or from a pipe.
  *
- * While it waits for a key, the owner's loop goes on turning: sessions are served and signals heard.
+ * While it waits for a key, the owner's loop goes on turning: sessions are served and signals
+ * heard.
  */
 #pragma once
 
@@ -25,8 +26,8 @@ enum input_event {
     INPUT_FAILED,      /* the keeper is gone */
 };
 
-/* The next line, without its newline, in *ret. The prompt is shown on a terminal only, and `prefill`
- * is typed for the person. Lines over INPUT_LINE_MAX end the input. */
+/* The next line, without its newline, in *ret. The prompt is shown on a terminal only, and
+ * `prefill` is typed for the person. Lines over INPUT_LINE_MAX end the input. */
 #define INPUT_LINE_MAX (16u << 20)
 enum input_event input_line(struct input *in, const char *prompt, const char *prefill,
                             struct buf *ret, struct err *e);

@@ -12,7 +12,7 @@
 #include "base/fd.h"
 
 #define WAITING_MAX (4u << 20) /* with more than this waiting, adding blocks */
-#define PIECE 4096             /* PIPE_BUF: what a pipe that polls writable takes without blocking */
+#define PIECE 4096 /* PIPE_BUF: what a pipe that polls writable takes without blocking */
 
 void outlet_init(struct outlet *o, bool guarded)
 {
@@ -84,7 +84,8 @@ void outlet_guest_end(struct outlet *o)
     }
 }
 
-__attribute__((format(printf, 3, 0))) static void add_fmt(struct outlet *o, int fd, const char *fmt, va_list ap)
+__attribute__((format(printf, 3, 0))) static void add_fmt(struct outlet *o, int fd, const char *fmt,
+                                                          va_list ap)
 {
     char *text;
     int n = vasprintf(&text, fmt, ap);

@@ -1,8 +1,8 @@
 /* outlet: our stdout and stderr, written in the order things came, without blocking the loop.
  *
- * A reader that stops reading (a pager, a stuck pipe) must not keep us from enforcing limits or from
- * hearing Ctrl-C, so text waits here and is written when there is room. It is bounded: with more
- * than a few megabytes waiting, adding blocks, which is the back-pressure a pipe would give.
+ * A reader that stops reading (a pager, a stuck pipe) must not keep us from enforcing limits or
+ * from hearing Ctrl-C, so text waits here and is written when there is room. It is bounded: with
+ * more than a few megabytes waiting, adding blocks, which is the back-pressure a pipe would give.
  *
  * On a terminal, what a guest wrote can be made harmless on the way (see sanitise.h).
  */
@@ -20,7 +20,7 @@ struct outlet {
     struct outlet_run {
         int fd;
         size_t len;
-    } *runs; /* which of the bytes go where */
+    } * runs; /* which of the bytes go where */
     size_t n_runs, first_run, runs_cap;
     bool guarded; /* guests' text is sanitised where it meets a terminal */
     bool closed;  /* nobody reads our stdout any more: all further text is dropped */

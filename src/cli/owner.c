@@ -23,6 +23,7 @@ static int take_signals(struct owner *o, struct err *e)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGHUP);
     sigaddset(&set, SIGWINCH);
+    sigaddset(&set, SIGCONT);
     signal(SIGPIPE, SIG_IGN); /* a closed stdout is seen by write */
     if (sigprocmask(SIG_BLOCK, &set, &o->signals_before) < 0)
         return err_set(e, errno, "sigprocmask");
@@ -70,11 +71,15 @@ static int read_signals(struct owner *o)
     int turn = 0;
 
     while (read(o->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-        if (info.ssi_signo == SIGINT)
+        if (info.ssi_signo == SIGINT) {
             turn |= TURN_SIGINT;
-        else if (info.ssi_signo == SIGWINCH)
+            o->out.midline = true; /* the terminal has shown "^C" */
+        }
+        if (info.ssi_signo == SIGWINCH)
             turn |= TURN_RESIZE;
-        else
+        if (info.ssi_signo == SIGCONT)
+            turn |= TURN_BACK;
+        if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP)
             turn |= TURN_STOP;
     }
     return turn;

@@ -31,11 +31,12 @@ void owner_stop(struct owner *o);
 
 /* What a turn of the loop saw. */
 enum turn {
-    TURN_INPUT = 1,  /* input_fd is readable, or at its end */
-    TURN_SIGINT = 2, /* Ctrl-C */
-    TURN_STOP = 4,   /* SIGTERM or SIGHUP: leave now */
-    TURN_CLOSED = 8, /* nobody reads our stdout any more */
-    TURN_RESIZE = 16 /* the terminal has another size */
+    TURN_INPUT = 1,   /* input_fd is readable, or at its end */
+    TURN_SIGINT = 2,  /* Ctrl-C */
+    TURN_STOP = 4,    /* SIGTERM or SIGHUP: leave now */
+    TURN_CLOSED = 8,  /* nobody reads our stdout any more */
+    TURN_RESIZE = 16, /* the terminal has another size */
+    TURN_BACK = 32    /* back in the foreground after Ctrl-Z */
 };
 
 /* One turn: wait until something happens, let the vessel and the outlet do their work. Returns a

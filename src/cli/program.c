@@ -16,7 +16,8 @@ int program_check(const char *name, struct buf *text, struct err *e)
     if (text->len >= 3 && memcmp(text->data, "\xef\xbb\xbf", 3) == 0)
         buf_drop(text, 3);
     if (text->len > PROGRAM_MAX)
-        return err_set(e, 0, "%s is longer than a program may be (16 MiB): pass data as files", name);
+        return err_set(e, 0, "%s is longer than a program may be (16 MiB): pass data as files",
+                       name);
     if (utf8_valid(text->data, text->len) != text->len)
         return err_set(e, 0, "%s is not UTF-8 text: convert it first, as with \"iconv -t UTF-8\"",
                        name);

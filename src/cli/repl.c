@@ -28,8 +28,7 @@ const char repl_help[] =
     "  --environment E     a virtual environment (a path) or a configured name\n"
     "  --json              one request a line on stdin, one result a line on stdout:\n"
     "                      {\"code\":\"…\",\"timeout\":S} or {\"interrupt\":true}\n"
-    "\n" OPTIONS_LIMITS_HELP
-    "\n"
+    "\n" OPTIONS_LIMITS_HELP "\n"
     "The history of lines is kept in memory only, unless RETORT_HISTORY names a file.\n";
 
 /* ---- reading a cell ---- */
@@ -159,14 +158,17 @@ static int revive(struct repl *r, struct err *e)
     return turn;
 }
 
-/* Run one cell to its end. 0: go on; more: a turn or a program that says to leave, with *status. */
-static int run_cell(struct repl *r, const struct buf *code, int *status, struct err *e)
+/* Run one cell to its end. 0: go on; more: a turn or a program that says to leave, with *status. *n
+ * is the number of the next one; a fresh interpreter counts from 1 again. */
+static int run_cell(struct repl *r, const struct buf *code, unsigned *n, int *status, struct err *e)
 {
     if (session_ended(r->guest.session)) { /* it died while nobody looked */
         int turn = revive(r, e);
         if (turn != 0)
             return turn;
+        *n = 1;
     }
+    snprintf(r->label, sizeof(r->label), "Out[%u]: ", (*n)++);
     if (guest_start(&r->guest, code->data, code->len, 0, e) < 0)
         return -1;
     int turn = wait_for_cell(r, e);
@@ -174,12 +176,15 @@ static int run_cell(struct repl *r, const struct buf *code, int *status, struct 
         return turn;
     struct cell *c = guest_take(&r->guest);
     bool ended = c->session_ended, left = c->left && !ended;
-    *status = c->exit_code & 255;
+    if (left)
+        *status = c->exit_code & 255;
     show_end(&r->show, c);
     show_files(&r->show, r->guest.session, c);
     cell_free(c);
     if (left)
         return TURN_STOP;
+    if (ended)
+        *n = 1;
     return ended ? revive(r, e) : 0;
 }
 
@@ -187,8 +192,8 @@ static int run_cell(struct repl *r, const struct buf *code, int *status, struct 
 
 static void limit_text(const struct limits *l, unsigned i, char *ret, size_t size)
 {
-    static const char *const units[] = {" s a cell", " s of CPU", NULL, NULL, NULL,
-                                        " processes", NULL, " cores"};
+    static const char *const units[] = {" s a cell", " s of CPU",  NULL, NULL,
+                                        NULL,        " processes", NULL, " cores"};
     int none;
     double value = limits_value(l, i, &none);
     char bytes[SHOW_SIZE];
@@ -225,9 +230,8 @@ static void banner(struct repl *r)
 static int talk(struct repl *r, struct input *in, struct err *e)
 {
     bool person = input_is_terminal(in);
-    char label[32] = "";
 
-    r->show.result_label = label;
+    r->show.result_label = person ? r->label : "";
     for (unsigned n = 1;;) {
         cleanup_buf struct buf code = {0};
         enum reading reading = read_cell(r, in, n, &code, e);
@@ -235,27 +239,23 @@ static int talk(struct repl *r, struct input *in, struct err *e)
             continue;
         if (reading == READ_FAILED)
             return -1;
-        if (reading != READ_CELL) {
-            if (person && reading == READ_LEAVE)
-                outlet_fresh_line(&r->owner.out);
-            return reading == READ_INTERRUPTED ? EXIT_INTERRUPTED
-                   : reading == READ_STOP      ? EXIT_TERMINATED
-                                               : 0;
-        }
+        if (reading == READ_LEAVE)
+            return EXIT_RAN;
+        if (reading != READ_CELL)
+            return reading == READ_INTERRUPTED ? EXIT_INTERRUPTED : EXIT_TERMINATED;
         if (program_check("the cell", &code, e) < 0) {
             outlet_note(&r->owner.out, "%s", e->text);
             continue;
         }
-        if (person)
-            snprintf(label, sizeof(label), "Out[%u]: ", n);
-        int status = 0, turn = run_cell(r, &code, &status, e);
+        int status = EXIT_TERMINATED, turn = run_cell(r, &code, &n, &status, e);
         if (turn < 0)
             return -1;
         if (turn > 0)
             return r->owner.out.closed ? EXIT_PIPE : status;
-        if (person)
+        if (person) {
+            outlet_fresh_line(&r->owner.out);
             outlet_say(&r->owner.out, 1, "\n");
-        n++;
+        }
     }
 }
 

@@ -16,6 +16,7 @@ struct repl {
     struct owner owner;
     struct guest guest;
     struct show show;
+    char label[32]; /* "Out[3]: " */
 };
 
 /* With the owner started: read requests until the end. Returns the exit status, or -1 where retort

@@ -137,7 +137,8 @@ static void take_line(struct talk *t, const char *line, size_t len)
 
     if (strspn(line, " \t\r") >= len)
         return;
-    json_t *json = json_loadb(line, len, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
+    json_t *json =
+        json_loadb(line, len, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
     if (!json) {
         snprintf(message, sizeof(message), "this line is not JSON: %s", why.text);
         refuse(t, "invalid_json", message);

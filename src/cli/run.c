@@ -2,7 +2,8 @@
  *
  *     read the program and open the files ─▶ keeper ─▶ box ─▶ uploads ─▶ the cell ─▶ results
  *
- * What can be wrong with the command line is found before anything is started, and is exit status 2.
+ * What can be wrong with the command line is found before anything is started, and is exit
+ * status 2.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,8 +36,7 @@ const char run_help[] =
     "  -o DIR              copy new and changed files, and figures, to DIR\n"
     "  --environment E     a virtual environment (a path) or a configured name\n"
     "  --json              print the result as one JSON object\n"
-    "\n" OPTIONS_LIMITS_HELP
-    "\n"
+    "\n" OPTIONS_LIMITS_HELP "\n"
     "Exit status: 0 it ran, 1 it raised, or what it gave to sys.exit; 2 wrong usage,\n"
     "124 time limit, 125 retort failed, 130 Ctrl-C, 137 memory limit.\n";
 
@@ -83,8 +83,9 @@ static int add_upload(struct job *j, char *arg)
         return usage_error("run", "-f: \"%s\" cannot be the name of a file in the workspace", name);
     for (unsigned i = 0; i < j->n_uploads; i++) {
         if (strcmp(j->uploads[i].name, name) == 0)
-            return usage_error("run", "-f: two files would be called \"%s\": rename one as in "
-                                      "-f other=%s",
+            return usage_error("run",
+                               "-f: two files would be called \"%s\": rename one as in "
+                               "-f other=%s",
                                name, u.path);
     }
     if (j->n_uploads == UPLOADS_MAX)
@@ -228,7 +229,7 @@ static int status_of_cell(const struct cell *c)
         if (c->limit.kind == LIMIT_KIND_MEMORY)
             return EXIT_MEMORY;
         return c->limit.kind == LIMIT_KIND_WALL || c->limit.kind == LIMIT_KIND_CPU ? EXIT_TIME
-                                                                                    : EXIT_RAISED;
+                                                                                   : EXIT_RAISED;
     case CELL_CRASHED: /* os._exit has a status; a signal has none that is the program's */
         return c->left ? given : given > 0 && given <= 128 ? given : EXIT_RAISED;
     case CELL_FAILED:

@@ -13,8 +13,15 @@
 #include "base/buf.h"
 
 struct sanitiser {
-    enum { TEXT_PLAIN, TEXT_ESCAPE, TEXT_CSI, TEXT_STRING, TEXT_STRING_ESCAPE, TEXT_STRING_C2,
-           TEXT_C2 } state;
+    enum {
+        TEXT_PLAIN,
+        TEXT_ESCAPE,
+        TEXT_CSI,
+        TEXT_STRING,
+        TEXT_STRING_ESCAPE,
+        TEXT_STRING_C2,
+        TEXT_C2
+    } state;
     char csi[24]; /* a colour that may still turn out to be one */
     size_t csi_len;
     bool coloured; /* a colour is on */

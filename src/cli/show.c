@@ -78,7 +78,7 @@ static const struct mime_part *find_image(const struct output *o)
 static const char *extension(const char *type)
 {
     static const char *const table[][2] = {
-        {"image/png", "png"},   {"image/jpeg", "jpg"}, {"image/svg+xml", "svg"},
+        {"image/png", "png"},   {"image/jpeg", "jpg"},  {"image/svg+xml", "svg"},
         {"image/gif", "gif"},   {"image/webp", "webp"}, {"image/bmp", "bmp"},
         {"image/tiff", "tiff"},
     };

@@ -1,7 +1,7 @@
 /* show: a cell's outputs and its end, for a person.
  *
- * Text and results go to stdout, the guest's stderr and tracebacks to stderr, and what retort has to
- * say about them is a line "retort: …" on stderr.
+ * Text and results go to stdout, the guest's stderr and tracebacks to stderr, and what retort has
+ * to say about them is a line "retort: …" on stderr.
  */
 #pragma once
 
@@ -17,8 +17,8 @@
 struct show {
     struct outlet *out;
     const struct limits *limits; /* of the session, for its sentences */
-    struct export *export; /* where pictures and files go; NULL: nowhere */
-    bool quiet;            /* with --json: nothing is printed, pictures are saved all the same */
+    struct export *export;       /* where pictures and files go; NULL: nowhere */
+    bool quiet;               /* with --json: nothing is printed, pictures are saved all the same */
     const char *result_label; /* before a result, as "Out[3]: "; "" for none */
     unsigned figures;         /* seen so far */
     bool failed;              /* something could not be saved */

@@ -28,7 +28,7 @@ static const char prelude[] =
 static const struct trial table[] = {
     {
         .name = "user",
-        .claim = "code runs as uid 1000 and has no capability",
+        .claim = "code runs as uid 1000 without any capability",
         .code = "s = status()\n"
                 "caps = [k for k in ('CapInh', 'CapPrm', 'CapEff', 'CapAmb') if int(s[k][0], 16)]\n"
                 "ids = sorted(set(s['Uid'] + s['Gid']))\n"
@@ -44,7 +44,7 @@ static const struct trial table[] = {
     },
     {
         .name = "system calls",
-        .claim = "unshare, mount, ptrace, io_uring and the like are refused",
+        .claim = "unshare, mount, ptrace, io_uring are refused",
         .code = "libc = ctypes.CDLL(None, use_errno=True)\n"
                 "calls = {'unshare': lambda: libc.unshare(0x10000000),\n"
                 "         'mount': lambda: libc.mount(b'x', b'/tmp', b'tmpfs', 0, None),\n"
@@ -65,7 +65,7 @@ static const struct trial table[] = {
     },
     {
         .name = "namespaces",
-        .claim = "user, pid, mount, network, ipc, uts and cgroup are the box's own",
+        .claim = "all seven kinds are the box's own",
         .code = "shared = [k for k, v in host.items()\n"
                 "          if os.path.lexists('/proc/self/ns/' + k)\n"
                 "          and os.readlink('/proc/self/ns/' + k) == v]\n"
@@ -76,7 +76,7 @@ static const struct trial table[] = {
     },
     {
         .name = "network",
-        .claim = "there is a loopback and nothing else",
+        .claim = "a loopback of its own, and no way out",
         .code = "nets = sorted(l.split(':')[0].strip() for l in\n"
                 "              open('/proc/self/net/dev').read().splitlines()[2:])\n"
                 "def reach():\n"
@@ -91,15 +91,16 @@ static const struct trial table[] = {
     },
     {
         .name = "host's files",
-        .claim = "the system is read-only, and the host's own files are not there",
-        .code = "w = [p for p in ('/usr/x', '/etc/x', '/bin/x', '/x')\n"
-                "     if not refused(lambda: open(p, 'w'))]\n"
-                "homes = os.listdir('/home') if os.path.isdir('/home') else []\n"
-                "seen = [h for h in homes if h != 'user']\n"
-                "seen += [p for p in ('/etc/shadow', '/etc/hostname', '/var/log', '/boot', '/srv')\n"
-                "         if os.path.lexists(p)]\n"
-                "say(not w and not seen, 'writable: ' + ' '.join(w) if w else\n"
-                "    'seen: ' + ' '.join(seen) if seen else 'read-only, and nothing of the host')\n",
+        .claim = "the system is read-only, the host's own not there",
+        .code =
+            "w = [p for p in ('/usr/x', '/etc/x', '/bin/x', '/x')\n"
+            "     if not refused(lambda: open(p, 'w'))]\n"
+            "homes = os.listdir('/home') if os.path.isdir('/home') else []\n"
+            "seen = [h for h in homes if h != 'user']\n"
+            "seen += [p for p in ('/etc/shadow', '/etc/passwd-', '/var/log', '/boot')\n"
+            "         if os.path.lexists(p)]\n"
+            "say(not w and not seen, 'writable: ' + ' '.join(w) if w else\n"
+            "    'seen: ' + ' '.join(seen) if seen else 'read-only, and nothing of the host')\n",
         .essential = true,
     },
     {
@@ -125,7 +126,7 @@ static const struct trial table[] = {
     },
     {
         .name = "wall time",
-        .claim = "an endless loop is interrupted, and its variables stay",
+        .claim = "an endless loop is interrupted, variables stay",
         .limit = "timeout",
         .value = "1",
         .code = "kept = 42\nwhile True: pass\n",

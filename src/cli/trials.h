@@ -7,14 +7,14 @@
 #include "cli/owner.h"
 
 struct trial {
-    const char *name;  /* a short noun */
-    const char *claim; /* what holds when it held */
+    const char *name;          /* a short noun */
+    const char *claim;         /* what holds when it held */
     const char *limit, *value; /* the box's one special limit, or NULL */
-    const char *code;          /* prints "held: …" or "broke: …", unless a limit should end it */
-    enum limit_kind kind;      /* the limit that should end or change it */
+    const char *code;     /* prints "held: …" or "broke: …", unless a limit should end it */
+    enum limit_kind kind; /* the limit that should end or change it */
     const char *remedy;
-    bool essential;   /* doctor fails without it */
-    bool needs_cgroup; /* not expected where there are none */
+    bool essential;    /* doctor fails without it */
+    bool needs_cgroup; /* not tried where there are none */
 };
 
 /* NULL after the last. */

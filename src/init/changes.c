@@ -99,7 +99,7 @@ static int take_snapshot(struct snapshot *ret, struct err *e)
     return 0;
 }
 
-static bool hash(const char *path, uint8_t ret[32])
+static bool hash(const char *path, uint64_t *budget, uint8_t ret[32])
 {
     static uint8_t chunk[128 << 10];
     struct sha256_ctx sha;
@@ -108,8 +108,9 @@ static bool hash(const char *path, uint8_t ret[32])
     ssize_t n;
 
     cleanup_fd int fd = files_open(path, &facts, &ignored);
-    if (fd < 0)
+    if (fd < 0 || facts.size > *budget)
         return false;
+    *budget -= facts.size;
     sha256_init(&sha);
     /* Up to the size it had: a file that grows while we read would keep us for ever. */
     for (uint64_t left = facts.size; left > 0; left -= (uint64_t)n) {
@@ -128,15 +129,15 @@ static bool same(const struct entry *a, const struct entry *b)
            a->ctime_ns == b->ctime_ns;
 }
 
-static void tell_one(const struct entry *x, int kind, void (*tell)(void *, const struct change *),
-                     void *ctx)
+static void tell_one(struct changes *all, const struct entry *x, int kind,
+                     void (*tell)(void *, const struct change *), void *ctx)
 {
     struct change c = {.kind = kind, .path = x->path, .size = x->size, .mtime_ns = x->mtime_ns};
 
     if (kind == FILE_DELETED)
         c.size = 0;
     else
-        c.has_sha256 = hash(x->path, c.sha256);
+        c.has_sha256 = hash(x->path, &all->hash_left, c.sha256);
     tell(ctx, &c);
 }
 
@@ -148,6 +149,7 @@ int changes_report(struct changes *c, void (*tell)(void *ctx, const struct chang
 
     if (take_snapshot(&now, e) < 0)
         return -1;
+    c->hash_left = CHANGES_HASHED;
     /* Both are sorted: walk them side by side. */
     while (i < c->known.n || k < now.n) {
         int order = i == c->known.n ? 1
@@ -155,13 +157,13 @@ int changes_report(struct changes *c, void (*tell)(void *ctx, const struct chang
                                     : by_path(&c->known.list[i], &now.list[k]);
         if (order < 0) {
             if (!now.cut) /* with a cut list, missing may mean not looked at */
-                tell_one(&c->known.list[i], FILE_DELETED, tell, ctx);
+                tell_one(c, &c->known.list[i], FILE_DELETED, tell, ctx);
             i++;
         } else if (order > 0) {
-            tell_one(&now.list[k++], FILE_CREATED, tell, ctx);
+            tell_one(c, &now.list[k++], FILE_CREATED, tell, ctx);
         } else {
             if (!same(&c->known.list[i++], &now.list[k]))
-                tell_one(&now.list[k], FILE_CHANGED, tell, ctx);
+                tell_one(c, &now.list[k], FILE_CHANGED, tell, ctx);
             k++;
         }
     }

@@ -9,6 +9,9 @@
 /* How many files are looked at. A workspace with more of them is told as far as that goes. */
 #define CHANGES_FILES 20000
 #define CHANGES_DEPTH 64
+/* How many bytes are hashed for one report: a sparse file may claim to have a terabyte. What is over
+ * it is told without a hash. */
+#define CHANGES_HASHED (1ULL << 30)
 
 struct entry {
     char *path;
@@ -23,6 +26,7 @@ struct snapshot {
 
 struct changes {
     struct snapshot known;
+    uint64_t hash_left; /* of CHANGES_HASHED, in this report */
 };
 
 struct change {

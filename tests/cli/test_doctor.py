@@ -14,6 +14,7 @@ class Doctor(cli.Case):
         self.assertNotIn("✗", done.out)
         self.assertIn("✓ kernel-filter", done.out)
         self.assertIn("Every essential layer holds", done.out)
+        self.assertLessEqual(max(map(len, done.out.splitlines())), 80)
         for name in ("user", "system calls", "namespaces", "network", "memory", "wall time",
                      "processes and threads", "disk", "output"):
             self.assertRegex(done.out, f"(?m)^  ✓ {name} ")
@@ -46,8 +47,9 @@ class Doctor(cli.Case):
     def test_a_failure_for_people(self):
         done = cli.run("doctor", env={"RETORT_FAULT": "init-proc"})
         self.assertStatus(done, 1)
-        self.assertRegex(done.out, r"(?m)^  ✗ init-proc +failed on purpose")
-        self.assertIn("remedy: needs Linux 5.8", done.out)
+        self.assertRegex(done.out, r"(?m)^  ✗ init-proc +FAILED\n    why: failed on purpose")
+        self.assertIn("    remedy: needs Linux 5.8", done.out)
+        self.assertLessEqual(max(map(len, done.out.splitlines())), 80)
         self.assertRegex(done.out, r"(?m)^  · init-pivot +not tried$")
 
     def test_without_utf8(self):

@@ -1,5 +1,6 @@
 """retort repl at a terminal, as a person uses it, and with its input from a pipe."""
 import os
+import signal
 
 import cli
 from cli import Terminal
@@ -98,6 +99,28 @@ class Person(cli.Case):
         t = self.session()
         t.send("\x04")
         self.assertEqual(t.wait(), 0)
+        self.assertTrue(t.plain.endswith("In [1]: \n"))
+
+    def test_termination(self):
+        t = self.session()
+        os.kill(t.pid, signal.SIGTERM)
+        self.assertEqual(t.wait(), 143)
+        t = self.session()
+        t.line("while True: pass")
+        t.expect("\n")
+        os.kill(t.pid, signal.SIGTERM)
+        self.assertEqual(t.wait(), 143)
+
+    def test_control_z_and_back(self):
+        t = self.session()
+        t.send("40 +")
+        t.expect(r"40 \+$")
+        t.send("\x1a")
+        os.waitid(os.P_PID, t.pid, os.WSTOPPED)
+        os.kill(t.pid, signal.SIGCONT)
+        t.expect(r"In \[1\]: 40 \+$")
+        t.line(" 2")
+        t.expect(r"Out\[1\]: 42\n")
 
     def test_words_that_leave(self):
         for word in ("exit", "quit", "exit()", "quit()"):
@@ -118,7 +141,7 @@ class Person(cli.Case):
         t.line("import os; os.abort()")
         t.expect("retort: .*signal 6")
         t.expect("retort: the interpreter is gone, and its variables with it")
-        t.expect(r"In \[3\]: $")
+        t.expect(r"In \[1\]: $")
         t.line("x")
         t.expect("NameError")
 
@@ -127,7 +150,7 @@ class Person(cli.Case):
         t.line("x = bytearray(300 << 20)")
         t.expect("retort: stopped: memory limit of 100 MiB reached")
         t.expect("variables with it")
-        t.expect(r"In \[2\]: $")
+        t.expect(r"In \[1\]: $")
 
     def test_a_time_limit_keeps_the_variables(self):
         t = self.session("--timeout", "1")

@@ -231,9 +231,9 @@ class Session:
         except ConnectionResetError:
             data = b""
         if not data:
-            self.drain(self.cell)
             self.gone = True
             _, status = os.waitpid(self.pid, 0)
+            self.drain(self.cell)
             shutil.rmtree(self.directory, ignore_errors=True)
             raise Dead(status)
         self.received += data

@@ -47,7 +47,7 @@ void fake_create(struct fake *f, unsigned meter);
 void fake_open(struct fake *f);
 void fake_stop(struct fake *f);
 /* A second session in the same vessel; end it with fake_part, before the first. */
-void fake_join(struct fake *second, struct fake *first);
+void fake_join(struct fake *second, struct fake *first, const struct limits *limits, unsigned meter);
 void fake_part(struct fake *second);
 
 /* Let the vessel do what it can without waiting. */
@@ -74,6 +74,8 @@ void fake_finish(struct fake *f, unsigned status);
 
 /* The next message to the keeper: its type, or 0. */
 uint32_t fake_keeper_next(struct fake *f, struct msg *m);
+/* Read what the keeper was told, and forget it. */
+void fake_keeper_rests(struct fake *f);
 /* The keeper says that the interpreter died. */
 void fake_died(struct fake *f, int wait_status, bool memory_short);
 void fake_meter(struct fake *f, unsigned i, const char *text);

@@ -34,7 +34,7 @@ static void a_flood_does_not_starve_the_others(void **state)
     (void)state;
 
     fake_open(&f);
-    fake_join(&second, &f);
+    fake_join(&second, &f, NULL, METER_V1);
     fake_run(&f, "flood");
     fake_run(&second, "1");
     fd_set_nonblock(f.out);
@@ -60,7 +60,7 @@ static void a_crash_is_its_own(void **state)
     (void)state;
 
     fake_open(&f);
-    fake_join(&second, &f);
+    fake_join(&second, &f, NULL, METER_V1);
     fake_run(&f, "1");
     fake_run(&second, "os.abort()");
     fake_died(&second, 6, false);

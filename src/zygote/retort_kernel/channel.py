@@ -86,7 +86,7 @@ class Channel:
 
     def turn_to(self, stream):
         """Before a stream writes that did not write last."""
-        if self.last is not None and self.busy and self.is_mine():
+        if self.last is not None and self.busy:
             self.fence()
         self.last = stream
 
@@ -97,7 +97,8 @@ class Channel:
     def fence(self):
         """Wait until the owner has read all that was written so far."""
         with self.lock:
-            if self.inside.locked():
+            # Looked at with the lock: the main thread may have ended the cell meanwhile.
+            if not self.busy or not self.is_mine() or self.inside.locked():
                 return
             with self.inside:
                 self.fences = number = (self.fences + 1) & 0xFFFFFFFF
@@ -111,14 +112,21 @@ class Channel:
     # ---- out ----
 
     def show(self, frame, hold=False):
-        """Send a display. With `hold` it may leave together with DONE."""
-        if self.last is not None and self.last is not self:
-            self.fence()
-        self.last = self
-        if hold:
-            self.held.append(frame)
-        else:
-            self.post([memoryview(frame), []])
+        """Send a display; with `hold` it may leave together with DONE. False: nobody takes it, as
+        no cell runs any more or this is a child of the session's process."""
+        if not self.is_mine():
+            return False
+        with self.lock:
+            if not self.busy:
+                return False
+            if self.last is not None and self.last is not self:
+                self.fence()
+            self.last = self
+            if hold:
+                self.held.append(frame)
+            else:
+                self.post([memoryview(frame), []])
+        return True
 
     def post(self, entry):
         """Send a frame ([memoryview, []]). Whatever interrupts this, posting the same entry again

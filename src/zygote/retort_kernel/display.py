@@ -16,7 +16,7 @@ MIME_MAX = 255
 PARTS_MAX = 64
 SPARE = 4096  # room for the sentence that says what was dropped
 # Values of these classes, and not of their subclasses, have no representation but their repr().
-SIMPLE = (int, bool, str, float, complex, bytes)
+SIMPLE = (int, bool, str, bytes)
 
 
 def is_text(mime):

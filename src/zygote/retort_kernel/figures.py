@@ -127,15 +127,16 @@ def _note_shown(figure):
 def show_open(shell):
     """Show every open figure and close it."""
     helpers = sys.modules.get("matplotlib._pylab_helpers")
-    managers = helpers.Gcf.get_all_fig_managers() if helpers is not None else ()
+    if helpers is None or not helpers.Gcf.figs:
+        return
+    managers = helpers.Gcf.get_all_fig_managers()
     try:
         for manager in managers:
             if manager.num not in _shown:
                 show_figure(shell, manager.canvas.figure)
     finally:
         _shown.clear()
-        if managers:
-            sys.modules["matplotlib.pyplot"].close("all")
+        helpers.Gcf.destroy_all()
 
 
 def show_figure(shell, figure):

@@ -11,10 +11,8 @@ import ast
 import asyncio
 import atexit
 import builtins
-import linecache
 import re
 import sys
-from copy import copy
 from inspect import CO_COROUTINE
 from types import SimpleNamespace
 
@@ -63,9 +61,14 @@ class Shell(InteractiveShell):
         self.outputs = self.user_ns["_oh"]
         self.displayhook.cache_size = OUTPUTS_KEPT
         self.set_hook("show_in_pager", lambda shell, text, *_: display.show_page(shell, text), 99)
-        self.types_at_start = list(self.display_formatter.active_types)
-        self.printers = dict(self.display_formatter.formatters[display.PLAIN].type_printers)
-        self.transformations = tuple(map(copy, self._transformations()))
+        # What follows is read in every cell. Attributes of IPython's configurables are slow to read,
+        # and touch many pages of memory.
+        formatters = self.display_formatter.formatters
+        self.tables = [formatter.type_printers for formatter in formatters.values()]
+        self.printers = formatters[display.PLAIN].type_printers.copy()
+        self.inputs = self.history_manager.input_hist_raw, self.history_manager.input_hist_parsed
+        self.transformer = self.input_transformer_manager
+        self.transformations = self._transformations()
         self.line_magics = self.magics_manager.magics["line"]
         leave = Leave(self)
         for name in ("exit", "quit"):
@@ -83,33 +86,37 @@ class Shell(InteractiveShell):
     def execute(self, n, source):
         """Run a cell. What the user's code raises comes out of here."""
         self.source, self.noted, self.running = source, None, True
+        error = None
         try:
             self.execution_count = n
             sys.displayhook = self.displayhook
             self._announce("pre_execute")
-            info = SimpleNamespace(raw_cell=source, store_history=True, silent=False,
-                                   shell_futures=True, cell_id=None)
-            self._announce("pre_run_cell", info)
-            error = None
-            try:
-                self._run(self._compile(n, source))
-            except BaseException as raised:
-                error = raised
-                raise
-            finally:
-                self._announce("post_execute")
-                result = SimpleNamespace(info=info, execution_count=n, error_in_exec=error,
-                                         error_before_exec=None, success=error is None,
-                                         result=self.outputs.get(n))
-                self._announce("post_run_cell", result)
-            if self.noted is not None:
-                raise self.noted
+            self._announce("pre_run_cell", n)
+            self._run(self._compile(n, source))
+        except BaseException as raised:
+            error = raised
+            raise
         finally:
             self.running = False
+            self._announce("post_execute")
+            self._announce("post_run_cell", n, error)
+        if self.noted is not None:
+            raise self.noted
 
-    def _announce(self, event, *details):
-        if self.events.callbacks[event]:
-            self.events.trigger(event, *details)
+    def _announce(self, event, n=None, error=None):
+        """Call what has been registered for an IPython event."""
+        if not self.events.callbacks[event]:
+            return
+        if n is None:
+            self.events.trigger(event)
+            return
+        info = SimpleNamespace(raw_cell=self.source, store_history=True, silent=False,
+                               shell_futures=True, cell_id=None)
+        if event == "post_run_cell":
+            info = SimpleNamespace(info=info, execution_count=n, error_in_exec=error,
+                                   error_before_exec=None, success=error is None,
+                                   result=self.outputs.get(n))
+        self.events.trigger(event, info)
 
     def _compile(self, n, source):
         """Code objects: the statements, and the last expression, whose value is shown."""
@@ -129,8 +136,7 @@ class Shell(InteractiveShell):
                 cell = self.transform_cell(source)
         finally:
             self._remember(n, source, cell)
-            # No time of change: linecache does not look for a file of this name.
-            linecache.cache[name] = (len(cell), None, cell.splitlines(True), name)
+            tracebacks.keep_source(name, cell)
             self.compile._filename_map[name] = n
         if tree is None:
             tree = compile(cell, name, "exec", flags | ast.PyCF_ONLY_AST, True)
@@ -162,9 +168,10 @@ class Shell(InteractiveShell):
             self.user_ns.get(name), (IPyAutocall, Macro))
 
     def _transformations(self):
-        manager = self.input_transformer_manager
-        return (manager.cleanup_transforms, manager.line_transforms, manager.token_transformers,
-                self.input_transformers_post, self.prefilter_manager.checkers, self.autocall)
+        """How many are registered: a user who adds some means them."""
+        manager = self.transformer
+        return (len(manager.cleanup_transforms), len(manager.line_transforms),
+                len(manager.token_transformers), len(self.input_transformers_post))
 
     def _split(self, nodes):
         """What runs silently, and what shows its value."""
@@ -184,8 +191,8 @@ class Shell(InteractiveShell):
 
     def _remember(self, n, raw, cell):
         """In, _i, _ii, _iii and _iN."""
-        history, names = self.history_manager, self.user_ns
-        for inputs, text in ((history.input_hist_raw, raw), (history.input_hist_parsed, cell)):
+        names = self.user_ns
+        for inputs, text in zip(self.inputs, (raw, cell)):
             inputs.extend([""] * min(n - len(inputs), INPUTS_GAP_MAX))
             inputs.append(text.rstrip("\n"))
         names["_iii"], names["_ii"] = names.get("_ii", ""), names.get("_i", "")
@@ -244,21 +251,14 @@ class Shell(InteractiveShell):
         return bundle, metadata
 
     def _is_plain(self, kind):
-        """Has nobody registered a formatter for this simple class?"""
-        if self.display_formatter.active_types != self.types_at_start:
-            return False
-        for mime, formatter in self.display_formatter.formatters.items():
-            printer = formatter.type_printers.get(kind)
-            if printer is not None and (mime != display.PLAIN or printer is not self.printers[kind]):
-                return False
-        return True
+        """Has nobody registered a formatter of his own for this simple class?"""
+        usual = self.printers.get(kind)
+        return all(table.get(kind, usual) is usual for table in self.tables)
 
     def show(self, kind, bundle, metadata):
-        if self.channel.busy and self.channel.is_mine():
-            frame = display.encode_bundle(kind, bundle, metadata)
-            hold = kind == frames.RESULT and self.ast_node_interactivity == "last_expr"
-            self.channel.show(frame, hold)
-        else:  # a child of the session's process, or a thread between cells
+        frame = display.encode_bundle(kind, bundle, metadata)
+        hold = kind == frames.RESULT and self.ast_node_interactivity == "last_expr"
+        if not self.channel.show(frame, hold):
             sys.stdout.write(str(bundle.get(display.PLAIN, "")) + "\n")
 
     # ---- errors ----
@@ -317,15 +317,14 @@ class Shell(InteractiveShell):
         self.user_ns.clear()
         self.user_ns.update(names)
         self.outputs.clear()
-        history = self.history_manager
-        for inputs in (history.input_hist_raw, history.input_hist_parsed):
+        for inputs in self.inputs:
             inputs[:] = [""]
         hook = self.displayhook
         hook._ = hook.__ = hook.___ = ""
         self.last_input = self.source = ""
         self.noted = None
         for n in range(1, cells + 1):
-            linecache.cache.pop(f"<cell {n}>", None)
+            tracebacks.drop_source(f"<cell {n}>")
         self.compile._filename_map.clear()
         self.compile.reset_compiler_flags()
         self.execution_count = 1

@@ -29,10 +29,26 @@ _CONTEXT = "During handling of the above exception, another exception occurred:"
 
 _type_name = type.__dict__["__name__"].__get__
 _hidden = []  # directories whose frames are not the user's
+_sources = {}  # lines of cells
 
 
 def hide(directory):
     _hidden.append(os.path.join(directory, ""))
+
+
+def keep_source(filename, text):
+    """Of a cell; for Python's own linecache too, so that inspect and pdb find it."""
+    lines = text.splitlines(True)
+    _sources[filename] = lines
+    try:
+        # No time of change: linecache then does not look for a file of this name.
+        linecache.cache[filename] = len(text), None, lines, filename
+    except (AttributeError, TypeError):
+        pass  # the user has broken it
+
+
+def drop_source(filename):
+    del _sources[filename], linecache.cache[filename]
 
 
 def cut(text, limit):
@@ -200,7 +216,10 @@ def _file(filename, line):
 def _source(code, line):
     """The lines around `line`, without their common indentation, the line itself with an arrow."""
     first = max(1, line - CONTEXT, code.co_firstlineno)
-    texts = _read(code.co_filename, first, line + CONTEXT)
+    last = line + CONTEXT
+    if code.co_name != "<module>":  # not beyond the function's end
+        last = min(last, max((n for _, _, n in code.co_lines() if n), default=line))
+    texts = _read(code.co_filename, first, last)
     if len(texts) <= line - first:
         return []
     texts = [text.rstrip("\r\n").expandtabs()[:LINE_MAX] for text in texts]
@@ -218,9 +237,8 @@ def _source(code, line):
 
 
 def _read(filename, first, last):
-    entry = linecache.cache.get(filename)
-    if entry is not None and len(entry) == 4:
-        return entry[2][first - 1:last]
+    if filename in _sources:
+        return _sources[filename][first - 1:last]
     # The name is the code's own and may be a FIFO, a device, or nothing at all.
     try:
         status = os.stat(filename)

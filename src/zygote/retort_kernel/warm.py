@@ -171,6 +171,7 @@ def _rehearse(kernel, cells):
 def serve(channel_fd, cpus):
     """The rest of a forked process's life: cells from the channel. Never returns."""
     kernel = _kernel
+    signal.signal(signal.SIGINT, kernel.note_interrupt)
     _raise_oom_score()
     _renew(cpus)
     sys.path[:] = [""] + [path for path in sys.path if path not in ("", HOME)]
@@ -183,7 +184,6 @@ def serve(channel_fd, cpus):
     # The first cell copies hundreds of pages from the zygote. A box that waits for its first cell
     # has the time for that now.
     _rehearse(kernel, ("1+1",))
-    signal.signal(signal.SIGINT, kernel.note_interrupt)
     kernel.channel.open(channel_fd)
     kernel.loop()
 

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Writes the seeds of the fuzz targets: one sound example of each thing a parser reads, so that the
+fuzzer starts where the interesting code is. Usage: seeds.py DIRECTORY"""
+import pathlib
+import struct
+import sys
+
+
+def u8(n): return struct.pack("<B", n)
+def u32(n): return struct.pack("<I", n)
+def u64(n): return struct.pack("<Q", n)
+def text(b): return u32(len(b)) + b
+def frame(kind, fields): return u32(len(fields)) + u32(kind) + fields
+
+
+# Steps of fuzz_frames.c and types of proto.h.
+SAY, SAY_RAW, PRINT, COMPLAIN, RUN, INTERRUPT, DIE, ANSWER, END = range(9)
+FENCE, DISPLAY, ERROR, DONE, CHECKED = range(16, 21)
+
+
+def step(what, data=b""): return u8(what) + u8(len(data)) + data
+def say(kind, fields): return step(SAY, u8(kind) + fields)
+
+
+def display(kind=0, metadata=b'{"a":1}', parts=((b"text/plain", b"x"), (b"image/png", b"\x89PNG"))):
+    return say(DISPLAY, u8(kind) + text(metadata) + u32(len(parts)) +
+               b"".join(text(t) + text(d) for t, d in parts))
+
+
+def done(n=1, status=0, code=0): return say(DONE, u32(n) + u8(status) + u32(code))
+
+
+error = say(ERROR, text(b"KeyError") + text(b"'x'") + text(b"Traceback"))
+FRAMES = {
+    "ok": step(RUN, b"1") + step(PRINT, b"hello\n") + done() + step(ANSWER),
+    "order": step(RUN, b"1") + step(PRINT, b"a") + say(FENCE, u32(1)) + step(COMPLAIN, b"b") +
+             display() + done() + step(ANSWER),
+    "error": step(RUN, b"1/0") + error + done(1, 1) + step(ANSWER) + step(RUN, b"2") + done(2) +
+             step(ANSWER),
+    "no-space": step(RUN, b"1") + say(ERROR, text(b"OSError") + text(b"[Errno 28] x") + text(b"")) +
+                done(1, 1) + step(ANSWER),
+    "exit": step(RUN, b"1") + done(1, 3, 3) + step(ANSWER),
+    "stopped": step(RUN, b"1") + step(INTERRUPT) + done(1, 2) + step(ANSWER),
+    "segfault": step(RUN, b"1") + step(PRINT, b"x" * 200) + step(PRINT, b"y" * 200) + step(DIE, u8(11)),
+    "memory": step(RUN, b"1") + step(DIE, u8(9) + u8(1)) + step(ANSWER),
+    "silent": step(RUN, b"1") + step(END) + step(DIE, u8(9)) + step(ANSWER),
+    "idle": display() + step(PRINT, b"late") + say(FENCE, u32(9)) + step(RUN, b"1") + done() +
+            step(ANSWER),
+    "twice": step(RUN, b"1") + done() + done() + step(ANSWER),
+    "raw": step(RUN, b"1") + step(SAY_RAW, frame(DONE, u32(1) + u8(0) + u32(0))[:9]) +
+           step(SAY_RAW, frame(DONE, u32(1) + u8(0) + u32(0))[9:]) + step(ANSWER),
+    "huge": step(RUN, b"1") + step(SAY_RAW, u32(0xffffffff) + u32(DISPLAY)),
+    "odd": step(RUN, b"1") + display(1, b"[", ((b"bad type", b"x"), (b"text/html", b"\xff\xe2\x82"),
+                                               (b"text/html", b"twice"), (b"", b""))) + done() + step(ANSWER),
+    "checked": say(CHECKED, u8(1) + text(b"    ")),
+}
+
+# Answers of init. Requests count from 1: CREATE is 1, the first FILE_USAGE 2, CHANGES 3, USAGE 4.
+FILE_DONE, OPENED, CHANGE, USED, USAGE_IS = range(16, 21)
+
+
+def message(kind, fields, flags=0):
+    data = u32(kind) + fields
+    return u8(flags) + u8(len(data)) + data
+
+
+def change(req, path, kind=0, sha=b"\xab" * 32):
+    return message(CHANGE, u32(req) + u8(kind) + u64(5) + u64(6) + text(sha) + text(path))
+
+
+ended = message(FILE_DONE, u32(3) + u32(0) + text(b""))
+usage = message(USAGE_IS, u32(4) + u64(1000) + u64(4096) + u64(0))
+FILES = {
+    "none": usage + ended,
+    "changes": usage + change(3, b"dir/plot.png") + change(3, b"old", 2, b"") + ended +
+               message(USED, u32(5) + u64(4096) + u64(3)),
+    "full": usage + change(3, b"a") + ended + message(USED, u32(5) + u64(1 << 29) + u64(3)),
+    "escape": usage + change(3, b"../etc/passwd"),
+    "half-hash": usage + change(3, b"a", 0, b"abc"),
+    "opened": message(OPENED, u32(3) + u64(5) + u64(6), 1) + usage + ended,
+    "unasked": message(OPENED, u32(99) + u64(5) + u64(6), 1) + change(98, b"a") + ended + usage,
+    "again": usage + ended + message(FILE_DONE, u32(5) + u32(28) + text(b"no"), 2),
+    "empty": u8(1) + u8(0),
+    "short": u8(1) + u8(3) + b"\x10\0\0",
+    "unknown": message(77, u32(3)),
+}
+
+OUTPUT = {
+    "ascii": u8(10) + u8(0) + u8(5) + b"hello" + u8(1) + u8(3) + b"err",
+    "over": u8(0) + (u8(0) + u8(200) + b"x" * 200) * 3 + u8(1) + u8(2) + b"yz",
+    "cut": u8(5) + u8(0) + u8(2) + "€".encode()[:2] + u8(1) + u8(1) + b"E" + u8(0) + u8(1) +
+           "€".encode()[2:],
+    "displays": u8(0) + (u8(0x80) + u8(9) + b"012345678") * 5,
+    "broken": u8(0) + u8(0) + u8(60) + b"\xff" * 60,
+    "replay": u8(9) + u8(0) + u8(3) + b"abc" + u8(0x70) + u8(3) + b"def",
+}
+
+WIRE = {
+    "fields": u32(0o5210) + u8(1) + u32(2) + u64(3) + text(b"bytes") + text(b"t"),
+    "limits": u32(3) + u64(1) * 8,
+    "frames": frame(16, u32(1)) + frame(19, u32(1) + u8(0) + u32(0)) + frame(17, b""),
+    "long": u32(0xffffffff) + u32(1),
+}
+
+
+def main():
+    for name, seeds in {"frames": FRAMES, "files": FILES, "output": OUTPUT, "wire": WIRE}.items():
+        folder = pathlib.Path(sys.argv[1]) / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for seed, data in seeds.items():
+            (folder / seed).write_bytes(data)
+
+
+main()

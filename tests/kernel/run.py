@@ -1,0 +1,22 @@
+"""Tests of retort_kernel without a box: /usr/bin/python3 tests/kernel/run.py [-v] [test …]
+
+One process is warmed as a zygote is; each test forks its sessions from it.
+"""
+import os
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import owner  # noqa: E402
+
+
+def load_tests(loader, tests, pattern):
+    return loader.discover(HERE)
+
+
+if __name__ == "__main__":
+    print("warm:", owner.retort_kernel.warm(["numpy", "pandas", "matplotlib.pyplot", "no_such_module"]),
+          flush=True)
+    unittest.main(module=None if len(sys.argv) > 1 and not sys.argv[-1].startswith("-") else "run")
