@@ -141,6 +141,9 @@ static enum input_event terminal_line(struct input *in, const char *prefill, str
 {
     int n = 0;
 
+    /* libedit would do it after the prompt; what is typed in between would be echoed twice, and a
+     * Ctrl-D not be seen. */
+    el_set(in->el, EL_PREP_TERM, 1);
     if (*prefill)
         el_push(in->el, prefill);
     const char *line = el_gets(in->el, &n);

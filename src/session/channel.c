@@ -18,8 +18,8 @@
 #include "wire/fields.h"
 
 #define NOT_A_MESSAGE "the interpreter sent something that is not a message of retort's"
-#define IDLE_BYTES (1u << 20)                /* dropped, or of frames, while no cell runs */
-#define FENCES_WAITING 4096                 /* answers to fences that nobody reads */
+#define IDLE_BYTES (1u << 20)  /* dropped, or of frames, while no cell runs */
+#define FENCES_WAITING 4096    /* answers to fences that nobody reads */
 #define LEFT_BEHIND (8u << 20) /* of frames, that a dead interpreter's children add to */
 #define INDENT_MAX 1024
 

@@ -193,10 +193,10 @@ static void settle(struct session *s)
     struct course *k = &s->course;
 
     k->ended_us = clock_now_us();
-    meter_read(&s->meter, &s->usage);
     s->state = SETTLING;
     s->cpu_check_us = NEVER;
-    k->changes_req = files_ask(s, FILE_CHANGES);
+    k->changes_req = files_ask(s, FILE_CHANGES); /* it looks while we read the meter */
+    meter_read(&s->meter, &s->usage);
     if (k->changes_req) {
         k->awaited |= AWAIT_CHANGES;
         if (s->meter.kind == METER_NONE) {

@@ -128,9 +128,9 @@ struct session {
     struct buf unsent;
     size_t unsent_at;        /* up to here it has been sent after all */
     unsigned fences_waiting; /* answers in there: a box that does not read gets only so many */
-    bool paused;          /* it wrote too much while idle: not read until the next cell */
-    uint64_t idle_frames; /* bytes of frames since the last cell */
-    struct collector out; /* of the running cell, or of the next one */
+    bool paused;             /* it wrote too much while idle: not read until the next cell */
+    uint64_t idle_frames;    /* bytes of frames since the last cell */
+    struct collector out;    /* of the running cell, or of the next one */
 
     int64_t deadline_us, cpu_check_us;
     struct meter meter;

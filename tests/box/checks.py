@@ -62,6 +62,13 @@ def honest_file_is_out(program, outcome, facts):
     return ["honest.txt was not copied out; there is " + repr(os.listdir(outcome.out))[:200]]
 
 
+def honest_file_is_listed(program, outcome, facts):
+    """Some cell's list of files names the honest file."""
+    if any(f["path"] == "honest.txt" for cell in outcome.cells for f in cell.get("files") or []):
+        return []
+    return ["no cell's files name honest.txt: " + repr([c.get("files") for c in outcome.cells])[:300]]
+
+
 def no_process_left(program, outcome, facts):
     """No process with the program's telling argument lives on."""
     time.sleep(0.3)

@@ -14,6 +14,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 PYTHON = "/usr/bin/python3"
 CGROUP = f"retort-test-{os.getpid()}"
+slow = 1.0  # all deadlines times this: an emulated machine is slow
 
 # How a test may spoil what its program inherits: none of it may be seen in the box.
 SETUP = {
@@ -118,6 +119,7 @@ class Repl:
 
     def end(self, seconds=10):
         """End of input; the exit status, or None when it had to be killed."""
+        seconds *= slow
         try:
             self.process.stdin.close()
         except BrokenPipeError:
@@ -145,7 +147,7 @@ class Driver:
         """Run the program, whatever its kind, and tell what came of it."""
         outcome = Outcome()
         begun = time.monotonic()
-        deadline = begun + float(program.get("within", "40"))
+        deadline = begun + slow * float(program.get("within", "40"))
         try:
             if program.many:
                 self.run_cells(program, facts, outcome, deadline)
@@ -290,7 +292,7 @@ class Outside(Driver):
         with open(source, "w") as f:
             f.write(program.code(0, facts))
         text = self.run_process(self.command(program, source), program, outcome,
-                                min(deadline, time.monotonic() + float(program.get("outside-within", "20"))),
+                                min(deadline, time.monotonic() + slow * float(program.get("outside-within", "20"))),
                                 self.environment(), self.workdir)
         outcome.cells.append({"status": "ok", "outputs": [
             {"type": "stdout", "text": text.decode(errors="replace")}]})

@@ -7,6 +7,7 @@ import os
 import subprocess
 import time
 
+TESTS = ("retort-test-", "retort-kernel-", "retort-vm")  # made by the tests themselves, perhaps at the same time
 PLACES = ("/tmp", "/var/tmp", "/run", "/dev/shm", "/run/lock", "/run/user")
 
 
@@ -57,7 +58,7 @@ def files():
     found = set()
     for place in PLACES:
         try:
-            found |= {os.path.join(place, n) for n in os.listdir(place) if not n.startswith("retort-test-")}
+            found |= {os.path.join(place, n) for n in os.listdir(place) if not n.startswith(TESTS)}
         except OSError:
             pass
     for base in (os.path.expanduser("~/.retort"), os.path.expanduser("~/.cache/retort")):

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Makes and ends many sessions, kindly and by kill -9, and looks for anything that is left over.
 
-    tests/box/residue.py [--sessions 30] [--kills 10] [--runs 10] [--retort PATH] [--user]
+    tests/box/residue.py [--sessions 30] [--kills 10] [--runs 10] [--boxes 500] [--churn 0] [--retort PATH] [--user]
 
 Processes, mounts, cgroups, namespaces, descriptors, files and shared memory are compared before and after each round.
 The last line is `N passed, N failed`. Run it alone: what others start meanwhile would be seen too.
@@ -104,6 +104,79 @@ class Residue:
             return [f"retort run did not end ({code!r})"]
         return []
 
+    def own_size(self, pid):
+        """Descriptors and resident bytes of retort's own processes below pid."""
+        descriptors = size = 0
+        for one in drive.descendants(pid):
+            try:
+                if os.path.basename(os.readlink(f"/proc/{one}/exe")).startswith("retort"):
+                    descriptors += len(os.listdir(f"/proc/{one}/fd"))
+                    size += int(leftovers.read(f"/proc/{one}/statm").split()[1]) * 4096
+            except (OSError, IndexError):
+                pass
+        return descriptors, size, len(leftovers.cgroups())
+
+    def one_keeper(self, number):
+        """Box after box in one keeper: each cell ends its interpreter, and repl asks for a new one."""
+        repl = self.repl()
+        try:
+            for i in range(self.options.boxes):
+                repl.cell("import os; os._exit(0)", 30)
+                if i == min(50, self.options.boxes // 2):
+                    first = self.own_size(repl.process.pid)
+            last = self.own_size(repl.process.pid)
+        except (TimeoutError, EOFError) as e:
+            return [f"box {i}: {e}"]
+        finally:
+            repl.end(15)
+        complaints = []
+        for what, before, after, slack in zip(("descriptors", "resident bytes", "cgroups"), first, last, (16, 24 << 20, 8)):
+            if after > before + slack:
+                complaints.append(f"{what} grew from {before} to {after} over {self.options.boxes} boxes")
+        return complaints
+
+    def churn(self, number):
+        """Thousands of sessions, several at once, by the benchmark's own owner of sessions."""
+        done = subprocess.run([self.bench(), "churn", "--pool", "4", "--seconds", str(self.options.churn)],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, env=self.environment,
+                              cwd=self.home, timeout=self.options.churn * 4 + 60)
+        print("# " + done.stdout.strip().replace("\n", " ")[-300:])
+        return [] if done.returncode == 0 else [f"retort_bench: {done.returncode}: {done.stderr[-300:]}"]
+
+    def bench(self):
+        return os.path.join(os.path.dirname(self.options.retort), "bench/retort_bench")
+
+    def sees_everything(self):
+        """The counterpart: things left on purpose are all seen by the check."""
+        before = leftovers.Snapshot(self.options.retort)
+        mark = f"retort-left-{os.getpid()}"
+        cgroups = [d for d in ("/sys/fs/cgroup/pids", "/sys/fs/cgroup") if os.access(d, os.W_OK)][:1]
+        for directory in cgroups:
+            os.mkdir(f"{directory}/{mark}")
+        with open(f"/tmp/{mark}", "w") as f:
+            f.write("x")
+        process = subprocess.Popen(["unshare", "--net", "sh", "-c", f"echo {mark[:15]} >/proc/self/comm; sleep 60 & wait"])
+        subprocess.run(["mount", "-t", "tmpfs", mark, self.home])
+        segment = subprocess.run(["ipcmk", "-M", "4096"], capture_output=True, text=True).stdout.split()[-1]
+        time.sleep(0.5)
+        kinds = {line.split(" left over")[0] for line in leftovers.Snapshot(self.options.retort).left_since(before)}
+        subprocess.run(["umount", self.home])
+        subprocess.run(["ipcrm", "-m", segment])
+        for pid in drive.descendants(process.pid):
+            os.kill(pid, signal.SIGKILL)
+        process.wait()
+        os.unlink(f"/tmp/{mark}")
+        for directory in cgroups:
+            os.rmdir(f"{directory}/{mark}")
+        missed = set(before.parts) - kinds
+        self.report("the check sees what is left on purpose", [f"not seen: {sorted(missed)}"] if missed else [], 0)
+
+    def report(self, name, complaints, seconds):
+        self.count["failed" if complaints else "passed"] += 1
+        print(f"{'not ok' if complaints else 'ok'} - residue: {name} # {seconds:.1f} s", flush=True)
+        for complaint in complaints[:20]:
+            print("#   " + str(complaint)[:300], flush=True)
+
     def round(self, name, act, times):
         before = leftovers.Snapshot(self.options.retort)
         begun = time.monotonic()
@@ -113,11 +186,7 @@ class Residue:
         after = leftovers.Snapshot(self.options.retort)
         if after.open_files - before.open_files > 600:  # the kernel counts these in batches per core
             left.append(f"open files of the machine: {before.open_files} before, {after.open_files} after")
-        complaints += left
-        self.count["failed" if complaints else "passed"] += 1
-        print(f"{'not ok' if complaints else 'ok'} - residue: {times} × {name} # {time.monotonic() - begun:.1f} s", flush=True)
-        for complaint in complaints[:20]:
-            print("#   " + str(complaint)[:300], flush=True)
+        self.report(f"{times} × {name}", complaints + left, time.monotonic() - begun)
 
 
 def main():
@@ -125,6 +194,9 @@ def main():
     parser.add_argument("--sessions", type=int, default=30)
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--boxes", type=int, default=500, help="boxes made one after the other by one keeper")
+    parser.add_argument("--churn", type=int, default=0, metavar="SECONDS",
+                        help="thousands of sessions by build/bench/retort_bench")
     parser.add_argument("-j", "--jobs", type=int, default=2)
     parser.add_argument("--user", action="store_true")
     parser.add_argument("--retort", default=os.path.join(hosts.REPOSITORY, "build/retort"))
@@ -132,9 +204,14 @@ def main():
     options.retort = os.path.abspath(options.retort)
     residue = Residue(options)
     try:
+        if not options.user:
+            residue.sees_everything()
         residue.round("a session ended", residue.session, options.sessions)
         residue.round("retort killed with -9", residue.killed, options.kills)
         residue.round("retort run, half of them stopped by a signal", residue.run_once, options.runs)
+        residue.round(f"{options.boxes} boxes in one keeper", residue.one_keeper, 1)
+        if options.churn and not options.user:
+            residue.round(f"{options.churn} s of sessions made and ended", residue.churn, 1)
     finally:
         hosts.remove(residue.home)
     print(f"{residue.count['passed']} passed, {residue.count['failed']} failed")

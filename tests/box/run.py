@@ -220,7 +220,7 @@ def trouble(options, host):
     driver = drive.Inside(host, host.directory, options.retort, options.user)
     command = driver.prefix() + [driver.retort, "run", "-c", "print(6 * 7)"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          env=driver.environment(), cwd=host.directory, timeout=60)
+                          env=driver.environment(), cwd=host.directory, timeout=60 * drive.slow)
     return None if done.stdout == "42\n" else f"{done.returncode}: {done.stdout} {done.stderr}"
 
 
@@ -231,11 +231,14 @@ def main():
     parser.add_argument("--retort", default=os.path.join(hosts.REPOSITORY, "build/retort"))
     parser.add_argument("--side", choices=("both", "inside", "outside"), default="both")
     parser.add_argument("--user", action="store_true", help="run retort as an ordinary user")
+    parser.add_argument("--slow", type=float, default=1.0, metavar="TIMES",
+                        help="multiply all deadlines of the tests (not retort's limits)")
     parser.add_argument("--no-skips", action="store_true", help="a skip is a failure (CI)")
     parser.add_argument("--all-outside", action="store_true",
                         help="run honest/ and limits/ outside too: tries the tests themselves")
     parser.add_argument("-v", "--verbose", action="store_true", help="say how each act went")
     options = parser.parse_args()
+    drive.slow = options.slow
 
     host = hosts.Host(options.retort)
     run = Run(options, host)

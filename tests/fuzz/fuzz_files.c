@@ -1,8 +1,8 @@
 /* What a box's init may answer, with and without descriptors, asked or not. No crash, no descriptor
  * left behind, and no path that leaves the workspace.
  *
- * The input is a list of messages: a byte of flags (1: with a descriptor, 2: of a cell's end first),
- * a byte of length, and the bytes. */
+ * The input is a list of messages: a byte of flags (1: with a descriptor, 2: of a cell's end
+ * first), a byte of length, and the bytes. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>

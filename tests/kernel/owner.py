@@ -107,6 +107,7 @@ class Session:
         ours, theirs = socket.socketpair()
         out, out_end = os.pipe()
         err, err_end = os.pipe()
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # as the zygote has it
         self.pid = os.fork()
         if self.pid == 0:
             try:
@@ -124,6 +125,7 @@ class Session:
                 retort_kernel.serve(fd, cpus)
             finally:
                 os._exit(99)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         theirs.close()
         os.close(out_end)
         os.close(err_end)
@@ -210,7 +212,11 @@ class Session:
         left = deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError(f"no answer; outputs so far: {self.cell.outputs[-5:]}")
-        for fd, _ in self.poll.poll(left * 1000):
+        self.pump(left)
+
+    def pump(self, seconds):
+        """Take what comes, once, within this time."""
+        for fd, _ in self.poll.poll(max(0, seconds) * 1000):
             if fd == self.channel.fileno():
                 self.take_frames()
             else:

@@ -47,7 +47,8 @@ void fake_create(struct fake *f, unsigned meter);
 void fake_open(struct fake *f);
 void fake_stop(struct fake *f);
 /* A second session in the same vessel; end it with fake_part, before the first. */
-void fake_join(struct fake *second, struct fake *first, const struct limits *limits, unsigned meter);
+void fake_join(struct fake *second, struct fake *first, const struct limits *limits,
+               unsigned meter);
 void fake_part(struct fake *second);
 
 /* Let the vessel do what it can without waiting. */

@@ -93,10 +93,8 @@ static void errors_are_sentences(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grows_and_keeps_what_is_there),
-        cmocka_unit_test(drops_from_the_front),
-        cmocka_unit_test(formats_and_gives_away),
-        cmocka_unit_test(strings_of_our_own),
+        cmocka_unit_test(grows_and_keeps_what_is_there), cmocka_unit_test(drops_from_the_front),
+        cmocka_unit_test(formats_and_gives_away),        cmocka_unit_test(strings_of_our_own),
         cmocka_unit_test(errors_are_sentences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

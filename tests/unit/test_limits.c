@@ -31,10 +31,10 @@ static void sizes_as_people_write_them(void **state)
     static const struct {
         const char *text;
         uint64_t bytes;
-    } good[] = {{"1", 1},         {"512k", 512 << 10}, {"64M", 64 << 20},   {"2g", 2ull << 30},
+    } good[] = {{"1", 1},           {"512k", 512 << 10}, {"64M", 64 << 20},   {"2g", 2ull << 30},
                 {"1t", 1ull << 40}, {"1.5k", 1536},      {"2GB", 2ull << 30}, {"0", 0}};
-    static const char *const bad[] = {"", "k", "-1", "+1", "1x", "1kk", "1kbb", "0x10", "inf",
-                                      "nan", "1e30", " 1", "1 ", "99999999999g"};
+    static const char *const bad[] = {"",     "k",   "-1",  "+1",   "1x", "1kk", "1kbb",
+                                      "0x10", "inf", "nan", "1e30", " 1", "1 ",  "99999999999g"};
     struct err e;
     (void)state;
 
@@ -130,9 +130,12 @@ static void travel_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults_are_the_contracts), cmocka_unit_test(sizes_as_people_write_them),
-        cmocka_unit_test(sets_by_name),               cmocka_unit_test(refuses_with_a_reason),
-        cmocka_unit_test(names_and_values_for_people), cmocka_unit_test(travel_whole),
+        cmocka_unit_test(defaults_are_the_contracts),
+        cmocka_unit_test(sizes_as_people_write_them),
+        cmocka_unit_test(sets_by_name),
+        cmocka_unit_test(refuses_with_a_reason),
+        cmocka_unit_test(names_and_values_for_people),
+        cmocka_unit_test(travel_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -185,12 +185,9 @@ static void the_end_and_nothing_are_told_apart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        test(carries_fields_and_descriptors),
-        test(what_is_not_taken_is_closed),
-        test(an_empty_message_leaves_no_descriptor),
-        test(more_descriptors_than_agreed_are_refused),
-        test(what_was_cut_off_is_refused),
-        test(the_end_and_nothing_are_told_apart),
+        test(carries_fields_and_descriptors),        test(what_is_not_taken_is_closed),
+        test(an_empty_message_leaves_no_descriptor), test(more_descriptors_than_agreed_are_refused),
+        test(what_was_cut_off_is_refused),           test(the_end_and_nothing_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

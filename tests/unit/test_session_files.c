@@ -283,8 +283,8 @@ static void a_pipe_is_not_a_file(void **state)
 static void paths_stay_in_the_workspace(void **state)
 {
     static const char *const good[] = {"a", "a/b", "a.b", "..a", "...", ".hidden", "\xff", "a b\n"};
-    static const char *const bad[] = {"", "/", "/a", "a/", "a//b", ".", "..", "a/..", "../a",
-                                      "a/./b", "./a"};
+    static const char *const bad[] = {"",   "/",    "/a",   "a/",    "a//b", ".",
+                                      "..", "a/..", "../a", "a/./b", "./a"};
     char longest[4097];
     struct err e;
     int fd;

@@ -64,8 +64,8 @@ static void put_output(struct cell *c, enum output_kind kind, const char *text)
 
 static void put_note(struct cell *c, const char *path, int change, bool hash)
 {
-    struct file_note note = {.path = xstrdup(path), .change = change, .size = 5,
-                             .has_sha256 = hash};
+    struct file_note note = {
+        .path = xstrdup(path), .change = change, .size = 5, .has_sha256 = hash};
 
     memset(note.sha256, 0x0f, sizeof(note.sha256));
     cell_add_file(c, &note);

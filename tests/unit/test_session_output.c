@@ -198,8 +198,7 @@ static void broken_bytes_become_replacements(void **state)
     put(OUTPUT_STDOUT, "b\xe2\x82");
     put(OUTPUT_STDOUT, "c\xc3");
     output_finish(&c, cell);
-    assert_output(0, OUTPUT_STDOUT,
-                  "a" UTF8_REPLACEMENT "b" UTF8_REPLACEMENT "c" UTF8_REPLACEMENT);
+    assert_output(0, OUTPUT_STDOUT, "a" UTF8_REPLACEMENT "b" UTF8_REPLACEMENT "c" UTF8_REPLACEMENT);
 }
 
 /* Repaired bytes are three times as long: the text kept stays within the limit all the same. */
@@ -248,7 +247,8 @@ static void a_million_changes_of_stream_are_bounded(void **state)
     assert_int_equal(kept + cell->truncated.stdout_bytes + cell->truncated.stderr_bytes, 1000000);
 }
 
-/* Whatever is written in whatever pieces: kept and dropped add up, the head and the tail are right. */
+/* Whatever is written in whatever pieces: kept and dropped add up, the head and the tail are right.
+ */
 static void random_pieces_add_up(void **state)
 {
     (void)state;

@@ -23,22 +23,22 @@ static void repairs_as_python_does(void **state)
         {"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"},
         {"\x80", R},
         {"\xbf\xbf", R R},
-        {"\xc0\x80", R R},                     /* overlong NUL */
+        {"\xc0\x80", R R}, /* overlong NUL */
         {"\xc1\xbf", R R},
-        {"\xe0\x80\x80", R R R},               /* overlong */
+        {"\xe0\x80\x80", R R R}, /* overlong */
         {"\xe0\x9f\xbf", R R R},
         {"\xe0\xa0\x80", "\xe0\xa0\x80"},
         {"\xed\x9f\xbf", "\xed\x9f\xbf"},
-        {"\xed\xa0\x80", R R R},               /* surrogate */
+        {"\xed\xa0\x80", R R R}, /* surrogate */
         {"\xed\xbf\xbf", R R R},
         {"\xee\x80\x80", "\xee\x80\x80"},
-        {"\xf0\x8f\xbf\xbf", R R R R},         /* overlong */
+        {"\xf0\x8f\xbf\xbf", R R R R}, /* overlong */
         {"\xf0\x90\x80\x80", "\xf0\x90\x80\x80"},
         {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},
-        {"\xf4\x90\x80\x80", R R R R},         /* above U+10FFFF */
+        {"\xf4\x90\x80\x80", R R R R}, /* above U+10FFFF */
         {"\xf5\x80\x80\x80", R R R R},
         {"\xff\xfe", R R},
-        {"\xe2\x82", R},                       /* cut: one part, one replacement */
+        {"\xe2\x82", R}, /* cut: one part, one replacement */
         {"\xf0\x9f\x98", R},
         {"\xf0\x9f\x98x", R "x"},
         {"\xe2\x82\xe2\x82\xac", R "\xe2\x82\xac"},
@@ -74,9 +74,9 @@ static void finds_the_cut_character_at_the_end(void **state)
     assert_int_equal(utf8_whole("ab\xe2\x82", 4), 2);
     assert_int_equal(utf8_whole("ab\xe2\x82\xac", 5), 5);
     assert_int_equal(utf8_whole("ab\xf0\x9f\x98", 5), 2);
-    assert_int_equal(utf8_whole("ab\xff", 3), 3);       /* cannot be completed */
+    assert_int_equal(utf8_whole("ab\xff", 3), 3); /* cannot be completed */
     assert_int_equal(utf8_whole("ab\x80\x80\x80\x80", 6), 6);
-    assert_int_equal(utf8_whole("\xed\xa0", 2), 2);     /* a surrogate: broken already */
+    assert_int_equal(utf8_whole("\xed\xa0", 2), 2); /* a surrogate: broken already */
     assert_int_equal(utf8_whole("\xc3", 1), 0);
 }
 

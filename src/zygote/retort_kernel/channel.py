@@ -18,6 +18,7 @@ in here finds `inside` taken: it leaves its frame in the outbox and does not wai
 """
 from .pristine import __builtins__
 
+import errno
 import socket
 from os import _exit, close, getpid, register_at_fork
 from sys import maxsize
@@ -28,6 +29,16 @@ from . import frames
 READ_SIZE = 1 << 16
 MIXED = object()  # stands in `last` for streams that others have written to
 END = maxsize  # as a slice: append, without a call
+
+
+# What the system says of a channel that is of no use any more. Any other OSError out of a call on it
+# was raised by a signal handler of the user's: TimeoutError is one.
+DEAD = {errno.EBADF, errno.ENOTSOCK, errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.EINVAL}
+
+
+def _give_up_if_dead(error):
+    if error.errno in DEAD:
+        _exit(70)
 
 
 class Channel:
@@ -155,26 +166,33 @@ class Channel:
                     sent.extend(map(self.send, (left,)))
                 else:
                     del outbox[0]
-        except OSError:
-            _exit(70)
+        except OSError as error:
+            _give_up_if_dead(error)
+            raise
 
     # ---- in ----
 
     def _fill(self):
-        """Receive once, and sort what is whole into `received`."""
-        inbox = self.inbox
+        """Have more frames in `received`, or at least more of the next one."""
+        if self._sort():  # left by someone who was interrupted
+            return
         try:
-            inbox.extend(map(self.recv, (READ_SIZE,)))
-        except OSError:
-            _exit(70)
-        if not inbox[-1]:
+            self.inbox.extend(map(self.recv, (READ_SIZE,)))
+        except OSError as error:
+            _give_up_if_dead(error)
+            raise
+        if not self.inbox[-1]:
             _exit(0)
+        self._sort()
+
+    def _sort(self):
+        """Move what is whole from the inbox to `received`. True if there was any."""
+        inbox = self.inbox
         have = sum(map(len, inbox))
         if have < 8:
-            return
-        if len(inbox) > 1 and len(inbox[0]) >= 8:
-            if have < 8 + frames.HEADER.unpack_from(inbox[0])[0]:
-                return  # a long frame: joined once, when it is whole
+            return False
+        if len(inbox[0]) >= 8 and have < 8 + frames.HEADER.unpack_from(inbox[0])[0] <= 8 + frames.PAYLOAD_MAX:
+            return False  # a long frame is joined once, when it is whole
         data = b"".join(inbox)
         at, found = 0, []
         while len(data) - at >= 8:
@@ -186,9 +204,9 @@ class Channel:
                 break
             found.append((kind, data[at + 8:end]))
             at = end
-        if at:
-            rest = [data[at:]] if at < len(data) else []
-            self.inbox, self.received = rest, self.received + found
+        rest = [data[at:]] if at < len(data) else []
+        self.inbox, self.received = rest, self.received + found
+        return bool(found)
 
     def _take_passes(self):
         kept = []

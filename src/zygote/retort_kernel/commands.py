@@ -67,7 +67,7 @@ class Scripts(ScriptMagics):
 
     @cell_magic("script")
     def shebang(self, line, cell):
-        options, command = ScriptMagics.shebang.parser.parse_known_args(arg_split(line))
+        options, command = self.shebang.parser.parse_known_args(arg_split(line))
         if options.out or options.err or options.bg or options.proc:
             return super().shebang(line, cell)
         with tempfile.TemporaryFile() as script:
@@ -83,3 +83,5 @@ class Scripts(ScriptMagics):
         if options.raise_error and child.returncode != 0:
             raise subprocess.CalledProcessError(child.returncode, command)
         return None
+
+    shebang.parser = ScriptMagics.shebang.parser

@@ -30,7 +30,7 @@ def encode_part(mime, value):
     if isinstance(value, str):
         if not is_text(mime):
             try:
-                return b64decode(value, validate=True)
+                return b64decode("".join(value.split()), validate=True)
             except ValueError:
                 pass
         return value.encode("utf-8", "backslashreplace")
@@ -131,7 +131,7 @@ class Publisher(DisplayPublisher):
         """What was shown has left the box; there is nothing to clear."""
 
 
-def show_page(shell, text):
+def show_page(shell, text, start=0, screen_lines=0):
     """In place of a pager (`name?`, %history): nobody could turn the pages."""
     if isinstance(text, dict):
         text = text.get(PLAIN, "")

@@ -143,5 +143,5 @@ def show_figure(shell, figure):
     if not figure.axes and not figure.lines:
         return
     _note_shown(figure)
-    bundle, metadata = shell.represent(figure)
+    bundle, metadata = shell.represent(figure, strict=True)
     shell.show(SHOWN, bundle, metadata)

@@ -12,16 +12,15 @@ cell by then (it meant that one), and else forgotten (it came too late for the l
 """
 from .pristine import __builtins__
 
-import signal
 import sys
+# Not from `signal`: its functions are Python around these, slower, and break with the builtins.
+from _signal import SIG_UNBLOCK, SIGINT, default_int_handler, pthread_sigmask
+from _signal import signal as set_handler
 from os import _exit
-from signal import default_int_handler, pthread_sigmask, signal as set_handler
 from sys import getrecursionlimit, gettrace, setprofile, setrecursionlimit, settrace
 
 from . import figures, frames, tracebacks
 
-SIGINT = signal.SIGINT
-UNBLOCK = signal.SIG_UNBLOCK
 RECURSION_MIN = 1000
 
 
@@ -52,6 +51,9 @@ class Outcome:
             sys.stderr.write(tracebacks.value_of(error) + "\n")
         self.status = frames.EXIT
 
+    def is_sent(self):
+        return self.entry is not None and sum(self.entry[1]) == len(self.entry[0])
+
     def seal(self, channel):
         if self.status is None:
             self.status = frames.FAILED
@@ -73,13 +75,19 @@ class Kernel:
         self.outcome = None
         self.closing = False
         self.interrupted = False
+        self.signals = ()  # to be unblocked in cells: SIGINT, once there is an owner
 
     def loop(self):
+        """Two deep, because stray() may be struck as well."""
         while True:
             try:
-                self.turn()
-            except BaseException as error:
-                self.stray(error)
+                while True:
+                    try:
+                        self.turn()
+                    except BaseException as error:
+                        self.stray(error)
+            except BaseException:
+                pass
 
     def stray(self, error):
         """An exception from the user's side came up in the loop itself."""
@@ -106,19 +114,21 @@ class Kernel:
             self.answer(self.outcome)
         elif kind == frames.CHECK:
             self.check(frames.read_check(body).decode("utf-8", "replace"))
+            self.interrupted = False
         self.job = self.outcome = None
-        self.closing = self.interrupted = False
+        self.closing = False
 
     # ---- a cell ----
 
     def run(self, outcome, source):
         """The part that an interrupt may break off anywhere."""
         self.channel.begin()
-        pthread_sigmask(UNBLOCK, (SIGINT,))
+        pthread_sigmask(SIG_UNBLOCK, self.signals)
         set_handler(SIGINT, default_int_handler)
         try:
             try:
                 if self.interrupted:
+                    self.interrupted = False
                     raise KeyboardInterrupt
                 self.execute(outcome.n, source)
                 outcome.status = frames.OK
@@ -184,6 +194,15 @@ class Kernel:
 
     # ---- interrupts ----
 
+    def listen(self):
+        """The zygote blocks SIGINT. One that has come meanwhile is delivered now."""
+        self.signals = (SIGINT,)
+        set_handler(SIGINT, self.note_interrupt)
+        pthread_sigmask(SIG_UNBLOCK, self.signals)
+
     def note_interrupt(self, number, frame):
-        if not self.closing and (self.job is not None or self.channel.is_addressed()):
+        """SIGINT while no cell runs. It means the next cell if that has been sent."""
+        if self.job is None or (self.closing and self.outcome.is_sent()):
+            self.interrupted = self.channel.is_addressed()
+        elif not self.closing:
             self.interrupted = True

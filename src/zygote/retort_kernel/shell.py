@@ -60,7 +60,7 @@ class Shell(InteractiveShell):
         atexit.unregister(self.atexit_operations)  # the process leaves by _exit
         self.outputs = self.user_ns["_oh"]
         self.displayhook.cache_size = OUTPUTS_KEPT
-        self.set_hook("show_in_pager", lambda shell, text, *_: display.show_page(shell, text), 99)
+        self.set_hook("show_in_pager", display.show_page, 99)
         # What follows is read in every cell. Attributes of IPython's configurables are slow to read,
         # and touch many pages of memory.
         formatters = self.display_formatter.formatters
@@ -104,19 +104,27 @@ class Shell(InteractiveShell):
             raise self.noted
 
     def _announce(self, event, n=None, error=None):
-        """Call what has been registered for an IPython event."""
-        if not self.events.callbacks[event]:
+        """Call what has been registered for an IPython event. IPython's own trigger() would swallow
+        an interrupt."""
+        callbacks = self.events.callbacks[event]
+        if not callbacks:
             return
-        if n is None:
-            self.events.trigger(event)
-            return
+        details = () if n is None else (self._details(event, n, error),)
+        for callback in tuple(callbacks):
+            try:
+                callback(*details)
+            except Exception as failure:
+                sys.stderr.write(f"Error in callback {callback!r} (for {event}):\n")
+                sys.stderr.write(tracebacks.render(failure))
+
+    def _details(self, event, n, error):
         info = SimpleNamespace(raw_cell=self.source, store_history=True, silent=False,
                                shell_futures=True, cell_id=None)
-        if event == "post_run_cell":
-            info = SimpleNamespace(info=info, execution_count=n, error_in_exec=error,
-                                   error_before_exec=None, success=error is None,
-                                   result=self.outputs.get(n))
-        self.events.trigger(event, info)
+        if event == "pre_run_cell":
+            return info
+        return SimpleNamespace(info=info, execution_count=n, error_in_exec=error,
+                               error_before_exec=None, success=error is None,
+                               result=self.outputs.get(n))
 
     def _compile(self, n, source):
         """Code objects: the statements, and the last expression, whose value is shown."""
@@ -233,9 +241,10 @@ class Shell(InteractiveShell):
 
     # ---- values ----
 
-    def represent(self, value):
+    def represent(self, value, strict=False):
         """The mime bundle of a value and its metadata. A value that has no text because its
-        __repr__ raised, raises; where another representation failed, stderr says so."""
+        __repr__ raised, raises; where another representation failed, stderr says so, or with
+        `strict` it raises too."""
         if type(value) in display.SIMPLE and self._is_plain(type(value)):
             return {display.PLAIN: repr(value)}, None
         outer, self.failures = self.failures, []
@@ -245,7 +254,7 @@ class Shell(InteractiveShell):
         finally:
             self.failures = outer
         if failures:
-            if display.PLAIN not in bundle:
+            if strict or display.PLAIN not in bundle:
                 raise failures[0]
             sys.stderr.write(tracebacks.render(failures[0]))
         return bundle, metadata

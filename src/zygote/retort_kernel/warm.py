@@ -21,7 +21,7 @@ import warnings
 import IPython
 from traitlets.config import Config
 
-from . import blas, figures, heap, keyboard, reseed, tracebacks
+from . import blas, figures, heap, keyboard, printing, reseed, tracebacks
 from .channel import Channel
 from .frames import HEADER, PASS, RUN, frame
 from .kernel import Kernel
@@ -69,6 +69,7 @@ def warm(preload):
     versions = _import_all(preload)
     _kernel = _make_kernel()
     keyboard.remove()
+    printing.install(_kernel.streams.values())
     _warm_up(_kernel)
     blas.prepare()
     reseed.prepare()
@@ -79,6 +80,8 @@ def warm(preload):
     gc.collect()
     heap.fill()
     gc.freeze()
+    # A session may be interrupted before it can take it: see Kernel.listen.
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
     return versions
 
 
@@ -171,7 +174,6 @@ def _rehearse(kernel, cells):
 def serve(channel_fd, cpus):
     """The rest of a forked process's life: cells from the channel. Never returns."""
     kernel = _kernel
-    signal.signal(signal.SIGINT, kernel.note_interrupt)
     _raise_oom_score()
     _renew(cpus)
     sys.path[:] = [""] + [path for path in sys.path if path not in ("", HOME)]
@@ -185,6 +187,7 @@ def serve(channel_fd, cpus):
     # has the time for that now.
     _rehearse(kernel, ("1+1",))
     kernel.channel.open(channel_fd)
+    kernel.listen()
     kernel.loop()
 
 

@@ -57,12 +57,12 @@ rt_sigpending rt_sigsuspend sigaltstack utime statfs fstatfs sched_getscheduler 
 sched_setaffinity sched_getaffinity epoll_create getdents64 set_tid_address clock_gettime clock_getres
 clock_nanosleep exit_group epoll_wait epoll_ctl tgkill utimes waitid openat mkdirat unlinkat newfstatat renameat
 linkat symlinkat readlinkat fchmodat faccessat pselect6 ppoll set_robust_list utimensat eventfd2 epoll_create1 dup3
-pipe2 accept4 prlimit64 getcpu renameat2 getrandom memfd_create execveat statx rseq sendmmsg recvmmsg epoll_pwait
+pipe2 accept4 prlimit64 getcpu renameat2 getrandom execveat statx rseq sendmmsg recvmmsg epoll_pwait
 fallocate
 """.split())
 # Harmless for a process without rights, in namespaces of its own: the filter may let them through.
 ALLOWED = NEEDED | set("""
-creat pause rt_sigreturn rt_sigtimedwait rt_sigqueueinfo rt_tgsigqueueinfo restart_syscall shmget shmat shmctl shmdt semget semop
+creat memfd_create pause rt_sigreturn rt_sigtimedwait rt_sigqueueinfo rt_tgsigqueueinfo restart_syscall shmget shmat shmctl shmdt semget semop
 semctl semtimedop msgget msgsnd msgrcv msgctl mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify
 mq_getsetattr flock fchown chown lchown fchownat getdents msync setuid setgid getgroups setgroups setreuid
 setregid setresuid getresuid setresgid getresgid setfsuid setfsgid geteuid getegid capget capset mknod mknodat

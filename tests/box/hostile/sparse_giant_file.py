@@ -1,10 +1,10 @@
 # tries: make a file of a terabyte that takes no space, to be hashed and copied out
 # why: whoever believes its size reads for hours, or fills the host's disk
 # setup: out
-# check: out_is_plain
+# check: out_is_plain honest_file_is_out
 # expect: survives
 # status: ok, error
-# within: 40
+# within: 20
 try:
     with open("giant", "wb") as f:
         f.truncate(1 << 40)
