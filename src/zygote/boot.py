@@ -9,5 +9,4 @@ import retort_kernel
 
 versions = retort_kernel.warm(os.environ.pop("RETORT_PRELOAD", "").split())
 channel_fd, cpus = _retort.serve(versions)  # returns only in a fork that is sealed in its box
-_retort.ready()
-retort_kernel.serve(channel_fd, cpus)
+retort_kernel.serve(channel_fd, cpus, _retort.ready)

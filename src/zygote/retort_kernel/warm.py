@@ -171,8 +171,9 @@ def _rehearse(kernel, cells):
 
 # ---- a session ----
 
-def serve(channel_fd, cpus):
-    """The rest of a forked process's life: cells from the channel. Never returns."""
+def serve(channel_fd, cpus, ready=lambda: None):
+    """The rest of a forked process's life: cells from the channel, once `ready` has been called.
+    Never returns."""
     kernel = _kernel
     _raise_oom_score()
     _renew(cpus)
@@ -188,6 +189,7 @@ def serve(channel_fd, cpus):
     _rehearse(kernel, ("1+1",))
     kernel.channel.open(channel_fd)
     kernel.listen()
+    ready()
     kernel.loop()
 
 
