@@ -37,6 +37,7 @@ void box_plan_put(struct buf *b, const struct box_plan *p)
     fields_put_u32(b, p->cpus_milli);
     fields_put_u8(b, p->has_cgroup);
     fields_put_u8(b, p->own_ids);
+    fields_put_u8(b, p->awaited);
 }
 
 void box_plan_get(struct fields *f, struct box_plan *ret)
@@ -50,6 +51,7 @@ void box_plan_get(struct fields *f, struct box_plan *ret)
     ret->cpus_milli = fields_get_u32(f);
     ret->has_cgroup = fields_get_u8(f);
     ret->own_ids = fields_get_u8(f);
+    ret->awaited = fields_get_u8(f);
 }
 
 /* ---- init ---- */

@@ -33,6 +33,7 @@ struct box_plan {
     uint32_t cpus_milli;
     bool has_cgroup; /* false: rlimits and init's watch stand in */
     bool own_ids;    /* false: the only uid we have is the user's own */
+    bool awaited;    /* somebody waits for it: prepare nothing that can wait */
 };
 
 void box_plan_put(struct buf *b, const struct box_plan *p);

@@ -525,7 +525,7 @@ void box_create(struct state *s, uint32_t request, uint32_t environment, const s
         return;
     }
     b->request = request;
-    b->requested = true;
+    b->requested = b->plan.awaited = true;
     box_make(s, b);
 }
 

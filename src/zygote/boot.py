@@ -8,5 +8,6 @@ import _retort
 import retort_kernel
 
 versions = retort_kernel.warm(os.environ.pop("RETORT_PRELOAD", "").split())
-channel_fd, cpus = _retort.serve(versions)  # returns only in a fork that is sealed in its box
-retort_kernel.serve(channel_fd, cpus, _retort.ready)
+# This returns only in a fork that is sealed in its box.
+channel_fd, cpus, awaited = _retort.serve(versions)
+retort_kernel.serve(channel_fd, cpus, _retort.ready, rehearse=not awaited)

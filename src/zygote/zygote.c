@@ -263,7 +263,7 @@ static PyObject *serve(PyObject *self, PyObject *args)
         msg_done(&in);
     }
     double cpus = plan.cpus_milli == UINT32_MAX ? 0 : plan.cpus_milli / 1000.0;
-    return Py_BuildValue("(id)", BOX_CHANNEL_FD, cpus);
+    return Py_BuildValue("(idO)", BOX_CHANNEL_FD, cpus, plan.awaited ? Py_True : Py_False);
 }
 
 /* The box is ready: everything that can be done before the first cell has been done. */
@@ -281,7 +281,8 @@ static PyObject *ready(PyObject *self, PyObject *args)
 
 static PyMethodDef methods[] = {
     {"serve", serve, METH_VARARGS,
-     "serve(versions): fork boxes on the keeper's word. Returns (channel, cpus) in each of them."},
+     "serve(versions): fork boxes on the keeper's word. Returns (channel, cpus, awaited) in\n"
+     "each of them."},
     {"ready", ready, METH_NOARGS, "ready(): tell the keeper that this box can be used."},
     {NULL, NULL, 0, NULL},
 };

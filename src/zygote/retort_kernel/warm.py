@@ -171,7 +171,7 @@ def _rehearse(kernel, cells):
 
 # ---- a session ----
 
-def serve(channel_fd, cpus, ready=lambda: None):
+def serve(channel_fd, cpus, ready=lambda: None, rehearse=True):
     """The rest of a forked process's life: cells from the channel, once `ready` has been called.
     Never returns."""
     kernel = _kernel
@@ -186,7 +186,8 @@ def serve(channel_fd, cpus, ready=lambda: None):
     gc.enable()
     # The first cell copies hundreds of pages from the zygote. A box that waits for its first cell
     # has the time for that now.
-    _rehearse(kernel, ("1+1",))
+    if rehearse:
+        _rehearse(kernel, ("1+1",))
     kernel.channel.open(channel_fd)
     kernel.listen()
     ready()
