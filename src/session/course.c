@@ -277,10 +277,11 @@ void course_lost(struct session *s, const char *sentence)
         session_failed(s, e.text);
     } else if (s->cell) {
         s->broken = true;
-        if (s->state != SETTLING) {
+        if (s->state != SETTLING)
             channel_drain_all(s);
-            if (s->closed)
-                return;
+        if (s->closed || !s->cell)
+            return; /* its last words were that it is done */
+        if (s->state != SETTLING) {
             s->course.fault = sentence;
             s->course.ended_us = clock_now_us();
             meter_read(&s->meter, &s->usage);

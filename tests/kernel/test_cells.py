@@ -376,6 +376,7 @@ class IPythonThings(Case):
         self.assertEqual(self.run_ok("_exit_code").plain, "3")
         self.assertEqual(self.run_ok("l = !printf 'a\\nb'\nlist(l)").plain, "['a', 'b']")
         self.assertEqual(self.run_ok("!cat").stdout, "")
+        self.assertEqual(self.run_ok("!mkdir d; touch f").stdout + self.run_ok("ls").stdout, "d/\nf\n")
         self.assertEqual(self.run_ok("!echo e >&2").stderr, "e\n")
 
     def test_command_streams(self):

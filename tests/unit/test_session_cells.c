@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "fake.h"
+#include "session/inside.h"
 #include "wire/fields.h"
 
 #define EXITED(status) ((status) << 8)
@@ -408,6 +409,22 @@ static void the_keeper_goes(void **state)
     assert_int_equal(session_run(f.session, "1", 1, 0, &e), -1);
 }
 
+/* The cell's end was in the channel when the keeper went, and init is gone as well. */
+static void the_keeper_goes_as_the_cell_ends(void **state)
+{
+    (void)state;
+
+    fake_run(&f, "1");
+    fd_close(&f.files);
+    fake_done(&f, DONE_OK);
+    vessel_enter(f.vessel);
+    link_lost(f.vessel, ""); /* before the frame was read */
+    vessel_leave(f.vessel);
+    assert_true(f.done);
+    assert_int_equal(f.cell->status, CELL_OK);
+    assert_true(f.cell->session_ended);
+}
+
 static void the_keeper_says_why_it_goes(void **state)
 {
     cleanup_buf struct buf b = {0};
@@ -719,6 +736,7 @@ int main(void)
         test(a_keeper_that_does_not_tell_is_not_waited_for),
         test(an_init_that_is_mute_breaks_the_session),
         test(the_keeper_goes),
+        test(the_keeper_goes_as_the_cell_ends),
         test(the_keeper_says_why_it_goes),
         test(a_box_that_fails_is_told),
         test(a_box_nobody_waits_for_is_destroyed),

@@ -15,8 +15,10 @@ PLAIN = "text/plain"
 MIME_MAX = 255
 PARTS_MAX = 64
 SPARE = 4096  # room for the sentence that says what was dropped
-# Values of these classes, and not of their subclasses, have no representation but their repr().
-SIMPLE = (int, bool, str, bytes)
+# Values of these classes, and not of their subclasses, have no representation but text, unless a
+# formatter is registered for the class; and the text of the simple ones is their repr().
+SIMPLE = frozenset((int, bool, str, bytes))
+BUILTIN = SIMPLE | {float, complex, list, tuple, dict, set, frozenset, range, bytearray}
 
 
 def is_text(mime):

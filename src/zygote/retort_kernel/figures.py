@@ -4,6 +4,8 @@ matplotlib may be imported beforehand, later by the user, or never; nothing here
 backend is set by hand and not by MPLBACKEND, because programs started from a cell inherit the
 environment and have no such module; for them the variable says Agg.
 """
+from .pristine import __builtins__
+
 import os
 import sys
 from importlib.machinery import PathFinder

@@ -63,9 +63,11 @@ class Shell(InteractiveShell):
         self.set_hook("show_in_pager", display.show_page, 99)
         # What follows is read in every cell. Attributes of IPython's configurables are slow to read,
         # and touch many pages of memory.
-        formatters = self.display_formatter.formatters
+        formatters = dict(self.display_formatter.formatters)
+        self.plain = formatters.pop(display.PLAIN)
+        self.plain_table = self.plain.type_printers
+        self.printers = self.plain_table.copy()
         self.tables = [formatter.type_printers for formatter in formatters.values()]
-        self.printers = formatters[display.PLAIN].type_printers.copy()
         self.inputs = self.history_manager.input_hist_raw, self.history_manager.input_hist_parsed
         self.transformer = self.input_transformer_manager
         self.transformations = self._transformations()
@@ -79,6 +81,9 @@ class Shell(InteractiveShell):
         self.builtin_trap.__enter__()
         self.display_trap.__enter__()
         self.register_magics(commands.Scripts)
+        for name, command in self.alias_manager.aliases:
+            if "--color" in command:  # in IPython's ls, also where there is no terminal
+                self.alias_manager.define_alias(name, command.replace(" --color", ""))
         figures.install(self)
 
     # ---- cells ----
@@ -89,6 +94,7 @@ class Shell(InteractiveShell):
         error = None
         try:
             self.execution_count = n
+            self.user_ns["__builtins__"] = builtins  # exec() would put ours there
             sys.displayhook = self.displayhook
             self._announce("pre_execute")
             self._announce("pre_run_cell", n)
@@ -100,6 +106,7 @@ class Shell(InteractiveShell):
             self.running = False
             self._announce("post_execute")
             self._announce("post_run_cell", n, error)
+            error = None  # or the frame and its exception would keep each other alive
         if self.noted is not None:
             raise self.noted
 
@@ -245,11 +252,17 @@ class Shell(InteractiveShell):
         """The mime bundle of a value and its metadata. A value that has no text because its
         __repr__ raised, raises; where another representation failed, stderr says so, or with
         `strict` it raises too."""
-        if type(value) in display.SIMPLE and self._is_plain(type(value)):
+        kind = type(value)
+        only_text = kind in display.BUILTIN and not any(kind in table for table in self.tables)
+        if only_text and kind in display.SIMPLE and self.plain_table.get(kind) is self.printers.get(kind):
             return {display.PLAIN: repr(value)}, None
         outer, self.failures = self.failures, []
         try:
-            bundle, metadata = self.display_formatter.format(value)
+            if only_text:
+                text, metadata = self.plain(value), None
+                bundle = {} if text is None else {display.PLAIN: text}
+            else:
+                bundle, metadata = self.display_formatter.format(value)
             failures = self.failures
         finally:
             self.failures = outer
@@ -258,11 +271,6 @@ class Shell(InteractiveShell):
                 raise failures[0]
             sys.stderr.write(tracebacks.render(failures[0]))
         return bundle, metadata
-
-    def _is_plain(self, kind):
-        """Has nobody registered a formatter of his own for this simple class?"""
-        usual = self.printers.get(kind)
-        return all(table.get(kind, usual) is usual for table in self.tables)
 
     def show(self, kind, bundle, metadata):
         frame = display.encode_bundle(kind, bundle, metadata)
