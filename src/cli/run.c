@@ -279,6 +279,8 @@ static int run(struct job *j)
     int status = guest_open(&j->guest, &j->owner, &o->limits, &j->show.view, &e);
     status = status > 0 ? status_of_turn(status) : status < 0 ? -1 : run_in_box(j, &e);
     guest_close(&j->guest);
+    if (status == EXIT_INTERRUPTED)
+        outlet_fresh_line(&j->owner.out);
     owner_stop(&j->owner);
     return status < 0 ? owner_failed(&e) : status;
 }

@@ -21,6 +21,8 @@ ends one. Expectations at the head of a cell hold for that cell, those of the fi
                  none: honest and limits programs, which have nothing to escape from
     outside-ends how the program ends outside: a signal's name, an exit status, "timeout", or
                  "session" (the naive runner of plain_repl.py breaks)
+    outside-within  seconds that it gets outside (default 20)
+    arch         the only machine it is for (x86_64)
     mark         an argument by which the processes it leaves can be told
     user         no (why): not for an ordinary user
     shell        ipython: outside too it needs IPython's magics

@@ -245,7 +245,10 @@ class Terminal:
         """Its exit status, when it leaves by itself."""
         end = time.monotonic() + PATIENCE
         while self.read(0.2):
+            seen = len(self.seen)
             if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                while self.read(0.2) and len(self.seen) > seen:
+                    seen = len(self.seen)
                 break
             assert time.monotonic() < end, f"it does not leave: {self.plain[-500:]!r}"
         self.status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])

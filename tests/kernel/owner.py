@@ -4,6 +4,7 @@ The owner is as simple as one can be: it reads the pipes and the channel as they
 answers a fence when both pipes are empty. Text is decoded at the end.
 """
 import fcntl
+import importlib.util
 import os
 import select
 import shutil
@@ -13,6 +14,7 @@ import struct
 import sys
 import tempfile
 import time
+import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "src", "zygote"))
@@ -23,6 +25,12 @@ RUN, PASS, CHECK = 1, 2, 3
 FENCE, DISPLAY, ERROR, DONE, CHECKED = 16, 17, 18, 19, 20
 STATUS = {0: "ok", 1: "error", 2: "interrupted", 3: "exit"}
 KIND = {0: "display", 1: "result"}
+
+
+def needs(*modules):
+    """Skip a test where the environment lacks these; on the one that we ship none is skipped."""
+    missing = [name for name in modules if importlib.util.find_spec(name) is None]
+    return unittest.skipIf(missing, f"this Python has no {', '.join(missing)}")
 
 
 class Dead(Exception):
@@ -240,6 +248,9 @@ class Session:
             self.gone = True
             _, status = os.waitpid(self.pid, 0)
             self.drain(self.cell)
+            self.channel.close()
+            os.close(self.out)
+            os.close(self.err)
             shutil.rmtree(self.directory, ignore_errors=True)
             raise Dead(status)
         self.received += data

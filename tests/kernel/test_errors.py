@@ -2,7 +2,7 @@
 import sys
 import unittest
 
-from owner import Dead, Session
+from owner import Dead, Session, needs
 from test_cells import Case
 
 
@@ -40,6 +40,9 @@ class Errors(Case):
         cell = self.fails("import json\njson.loads('{')", "JSONDecodeError")
         self.assertIn("json/decoder.py:", cell.traceback)
         self.assertRegex(cell.traceback, r"-> \d+ +obj, end = ")
+
+    @needs("pandas")
+    def test_lines_of_pandas(self):
         cell = self.fails("import pandas as pd\npd.DataFrame({'a': [1]})['b']", "KeyError")
         self.assertIn("direct cause", cell.traceback)
         self.assertIn("DataFrame.__getitem__(self, key)", cell.traceback)

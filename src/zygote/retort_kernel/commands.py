@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import threading
 
 from IPython.core.magic import cell_magic, magics_class
 from IPython.core.magics.script import ScriptMagics
@@ -16,22 +17,47 @@ from IPython.utils.process import arg_split
 INTERRUPT_GRACE = 1.0
 
 
-def spawn(command, **options):
-    return subprocess.Popen(command, start_new_session=True, **options)
-
-
-def wait(child, collect=None):
-    """Wait for a child; an interrupt goes to its whole group, and then on to the user's code."""
+def run(command, use=subprocess.Popen.wait, **options):
+    """Start a child and wait for it (or `use` it). An interrupt ends its whole group, and then the
+    user's code. Returns the child and what `use` returned."""
+    child = None
     try:
-        return collect() if collect else child.wait()
+        with _Held() as held:  # within Popen it would leave a child that nobody knows
+            child = subprocess.Popen(command, start_new_session=True, **options)
+        if held.came:
+            raise KeyboardInterrupt
+        return child, use(child)
     except BaseException:
-        _signal_group(child, signal.SIGINT)
-        try:
-            child.wait(INTERRUPT_GRACE)
-        except BaseException:
-            _signal_group(child, signal.SIGKILL)
-            child.wait()
+        if child is not None:
+            _end(child)
         raise
+
+
+class _Held:
+    """SIGINT waits meanwhile. Blocking it would not do: the child would inherit that."""
+
+    came = False
+
+    def __enter__(self):
+        if threading.current_thread() is threading.main_thread():
+            self.handler = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def _note(self, number, frame):
+        self.came = True
+
+    def __exit__(self, *_):
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, self.handler)
+
+
+def _end(child):
+    _signal_group(child, signal.SIGINT)
+    try:
+        child.wait(INTERRUPT_GRACE)
+    except BaseException:
+        _signal_group(child, signal.SIGKILL)
+        child.wait()
 
 
 def _signal_group(child, number):
@@ -48,16 +74,14 @@ def exit_code(child):
 
 
 def run_shell(command):
-    child = spawn(command, shell=True, executable=os.environ.get("SHELL"))
-    wait(child)
+    child, _ = run(command, shell=True, executable=os.environ.get("SHELL"))
     return exit_code(child)
 
 
 def read_shell(command):
-    child = spawn(command, shell=True, executable=os.environ.get("SHELL"),
-                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    with child:
-        output, _ = wait(child, child.communicate)
+    _, (output, _) = run(command, subprocess.Popen.communicate, shell=True,
+                         executable=os.environ.get("SHELL"),
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return output.decode("utf-8", "replace")
 
 
@@ -75,11 +99,10 @@ class Scripts(ScriptMagics):
             script.seek(0)
             self.shell.channel.mix()
             try:
-                child = spawn(command, stdin=script)
+                child, _ = run(command, stdin=script)
             except FileNotFoundError:
                 print(f"Couldn't find program: {command[0]!r}")
                 return None
-            wait(child)
         if options.raise_error and child.returncode != 0:
             raise subprocess.CalledProcessError(child.returncode, command)
         return None
