@@ -142,6 +142,22 @@ static int fill_etc(const char *skeleton, struct err *e)
     return 0;
 }
 
+/* By name: a build directory has other things beside them. */
+static int fill_runner(const struct root_source *s, const char *skeleton, struct err *e)
+{
+    static const char *const parts[] = {"boot.py", "_retort.abi3.so", "retort_kernel"};
+    char from[PATH_MAX], to[PATH_MAX];
+
+    for (size_t i = 0; i < COUNT(parts); i++) {
+        if ((size_t)snprintf(from, sizeof(from), "%s/%s", s->runner, parts[i]) >= sizeof(from))
+            return err_set(e, ENAMETOOLONG, "%s", s->runner);
+        snprintf(to, sizeof(to), "%s/opt/retort/%s", skeleton, parts[i]);
+        if (copy_tree(from, to, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* /dev as a box sees it: `put` makes the nodes, the rest is links and the place for shared memory. */
 static int fill_dev(const char *dev, struct err *e)
 {
@@ -231,8 +247,7 @@ int root_add_environment(struct root_view *v, const struct root_source *s, char 
     snprintf(path, sizeof(path), "%s/var/tmp", skeleton);
     if (make_link("../tmp", path, e) < 0)
         return -1;
-    snprintf(path, sizeof(path), "%s/opt/retort", skeleton);
-    if (copy_tree(s->runner, path, e) < 0 || add_system_dirs(v, env, skeleton, e) < 0)
+    if (fill_runner(s, skeleton, e) < 0 || add_system_dirs(v, env, skeleton, e) < 0)
         return -1;
     for (; *paths; paths++)
         if (add_lower(v, env, skeleton, *paths, e) < 0)

@@ -174,7 +174,7 @@ static int check_contents(const struct export *x, int fd, struct err *e)
     if (!S_ISREG(st.st_mode))
         return err_set(e, 0, "it is not a regular file");
     if ((uint64_t)st.st_size > x->left)
-        return err_set(e, 0, "it claims more bytes than the workspace may hold");
+        return err_set(e, EFBIG, "it claims more bytes than the workspace may hold");
     return 0;
 }
 

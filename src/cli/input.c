@@ -95,6 +95,13 @@ static int get_char(EditLine *el, wchar_t *ret)
     return 0;
 }
 
+/* Tab. */
+static unsigned char insert_indent(EditLine *el, int key)
+{
+    (void)key;
+    return el_insertstr(el, "    ") < 0 ? CC_ERROR : CC_REFRESH;
+}
+
 static void open_history(struct input *in)
 {
     const char *file = getenv("RETORT_HISTORY");
@@ -124,7 +131,8 @@ static void open_terminal(struct input *in)
     el_set(in->el, EL_SIGNAL, 1); /* Ctrl-Z and back; the others are the owner's */
     el_set(in->el, EL_GETCFN, get_char);
     el_set(in->el, EL_BIND, "^R", "em-inc-search-prev", NULL);
-    el_set(in->el, EL_BIND, "-s", "^I", "    ", NULL);
+    el_wset(in->el, EL_ADDFN, L"indent", L"Insert four blanks", insert_indent);
+    el_set(in->el, EL_BIND, "^I", "indent", NULL);
     open_history(in);
     el_source(in->el, NULL); /* ~/.editrc */
 }

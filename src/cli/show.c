@@ -266,10 +266,12 @@ static void copy_file(struct show *s, struct session *session, const char *path)
     struct err e;
 
     sanitise_name(path, name, sizeof(name));
-    if (session_get(session, path, &fd, &e) < 0 ||
-        export_file(s->export, path, fd, &size, &e) < 0) {
+    if (session_get(session, path, &fd, &e) < 0) {
+        /* The guest's own doing, like a file that may not be read: no failure of ours. */
         outlet_note(s->out, "not copied: %s: %s", name, e.text);
-        s->failed = true;
+    } else if (export_file(s->export, path, fd, &size, &e) < 0) {
+        outlet_note(s->out, "not copied: %s: %s", name, e.text);
+        s->failed = s->failed || e.code != EFBIG; /* a size that is a lie is the guest's doing too */
     } else if (!s->quiet) {
         outlet_note(s->out, "wrote %s/%s (%s)", s->export->name, name, show_size(size, size_text));
     }

@@ -181,6 +181,9 @@ static int step_root(void *ctx, struct err *e)
 static int step_bare(void *ctx, struct err *e)
 {
     (void)ctx;
+    /* Libraries remember the name that they see when they are imported, in the zygote. */
+    if (sethostname("retort", 6) < 0)
+        return err_set(e, errno, "cannot set the host name");
     /* The change of uid made us, and so every init that we clone, undumpable: its uid_map would then
      * belong to the host's root. Nobody shares our uid whom this would let in. */
     if (prctl(PR_SET_DUMPABLE, 1) < 0)

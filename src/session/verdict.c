@@ -87,7 +87,8 @@ static void judge_death(const struct session *s, struct cell *c)
         c->exit_code = WIFEXITED(s->wait_status)     ? WEXITSTATUS(s->wait_status)
                        : WIFSIGNALED(s->wait_status) ? 128 + WTERMSIG(s->wait_status)
                                                      : 0;
-    if (oom && !k->killed) {
+    /* Killed for having closed its channel: that was the first thing that its death closed. */
+    if (oom && (!k->killed || k->fault)) {
         c->status = CELL_LIMIT;
         name_memory(s, c);
     } else if (k->fault || k->why == STOP_NONE) {

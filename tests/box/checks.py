@@ -72,7 +72,7 @@ def honest_file_is_listed(program, outcome, facts):
 def no_process_left(program, outcome, facts):
     """No process with the program's telling argument lives on."""
     time.sleep(0.3)
-    mark = program.get("mark").encode()  # what the program gave to sleep
+    mark = program.mark("inside").encode()  # what the program gave to sleep
     left = []
     for name in os.listdir("/proc"):
         if name.isdigit():

@@ -170,7 +170,7 @@ class Driver:
                     sessions[cell.session] = self.session(program)
                     self.meter(program, sessions[cell.session].process, outcome)
                 repl = sessions[cell.session]
-                outcome.cells.append(repl.cell(program.code(i, facts), deadline - time.monotonic()))
+                outcome.cells.append(repl.cell(program.code(i, facts, self.side), deadline - time.monotonic()))
             self.keep_sessions(sessions, outcome)
         finally:
             for repl in sessions.values():
@@ -210,6 +210,8 @@ class Driver:
 class Inside(Driver):
     """In a box."""
 
+    side = "inside"
+
     def __init__(self, host, workdir, retort, user=False):
         super().__init__(host, workdir)
         self.retort, self.user = os.path.abspath(retort), user
@@ -234,7 +236,7 @@ class Inside(Driver):
     def run_one(self, program, facts, outcome, deadline):
         source = os.path.join(self.workdir, "program.py")
         with open(source, "w") as f:
-            f.write(program.code(0, facts))
+            f.write(program.code(0, facts, self.side))
         command = self.spoil(program) + self.prefix() + [self.retort, "run", "--json"]
         command += program.args()
         if "out" in program.get("setup", ""):
@@ -267,6 +269,8 @@ class Inside(Driver):
 class Outside(Driver):
     """With no box, as root, on a short lead."""
 
+    side = "outside"
+
     APART = ["unshare", "--mount", "--uts", "--ipc", "--net", "--pid", "--fork", "--kill-child",
              "--mount-proc", "--propagation", "private", "sh", "-c", '"$@"; exit $?', "sh"]
 
@@ -290,7 +294,7 @@ class Outside(Driver):
     def run_one(self, program, facts, outcome, deadline):
         source = os.path.join(self.workdir, "program.py")
         with open(source, "w") as f:
-            f.write(program.code(0, facts))
+            f.write(program.code(0, facts, self.side))
         text = self.run_process(self.command(program, source), program, outcome,
                                 min(deadline, time.monotonic() + slow * float(program.get("outside-within", "20"))),
                                 self.environment(), self.workdir)

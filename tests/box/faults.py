@@ -95,6 +95,7 @@ def main():
     parser.add_argument("--retort", default=os.path.join(hosts.REPOSITORY, "build/retort"))
     options = parser.parse_args()
     options.retort = os.path.abspath(options.retort)
+    leftovers.move_apart(options.retort)
     faults = Faults(options)
     try:
         faults.all()

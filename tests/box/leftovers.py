@@ -1,14 +1,31 @@
 """What a retort that has ended may leave on the host: nothing. A snapshot, and its difference to a later one.
 
-Things of other programs come and go too; so only what can be retort's is looked at: processes by their executable or
-name, cgroups and files by their name, and mounts, namespaces and the table of open files as a whole.
+Other retorts may be at work on the same machine, so what is somebody's is not taken for left over: a process that has
+a living parent other than init, a cgroup whose keeper lives, a namespace with such a process in it. And whatever is
+counted must stay for as long as the check waits.
 """
 import os
+import re
 import subprocess
+import sys
 import time
 
-TESTS = ("retort-test-", "retort-kernel-", "retort-vm")  # made by the tests themselves, perhaps at the same time
+# Made by the tests themselves, perhaps by others at the same time.
+TESTS = ("retort-test-", "retort-kernel-", "retort-vm", "retort-cli-")
 PLACES = ("/tmp", "/var/tmp", "/run", "/dev/shm", "/run/lock", "/run/user")
+
+
+def move_apart(retort):
+    """Start this program again in a mount namespace with /tmp and its like empty, so that what others do there is not
+    seen. Stays where it is when that cannot be had, and leaves the place where retort itself lies."""
+    if os.environ.get("RETORT_TEST_APART"):
+        return
+    places = [p for p in PLACES[:4] if os.path.isdir(p) and not os.path.abspath(retort).startswith(p + "/")]
+    script = "".join(f"mount -t tmpfs -o mode=1777 retort-test {place} && " for place in places) + 'exec "$@"'
+    lead = ["unshare", "--mount", "--propagation", "private"]
+    if subprocess.run([*lead, "true"], stderr=subprocess.DEVNULL).returncode == 0:
+        os.environ["RETORT_TEST_APART"] = "1"
+        os.execvp(lead[0], [*lead, "sh", "-c", script, "sh", "/usr/bin/python3", *sys.argv])
 
 
 def read(path):
@@ -19,27 +36,52 @@ def read(path):
         return ""
 
 
+def is_retorts(pid, retort):
+    """Is it retort's: its binary, a zygote, or something in a box (which is in a pid namespace of its own)?"""
+    try:
+        exe = os.readlink(f"/proc/{pid}/exe").split(" (deleted)")[0]
+    except OSError:
+        return False
+    command = read(f"/proc/{pid}/cmdline")
+    name = read(f"/proc/{pid}/comm").strip()
+    if "tests/box" in command:
+        return False
+    boxed = re.search(r"^NSpid:\t\d+\t\d+", read(f"/proc/{pid}/status"), re.M)
+    return exe == retort or "retort" in name or "retort_kernel" in command or "/opt/retort" in command or bool(boxed)
+
+
+def parent(pid):
+    stat = read(f"/proc/{pid}/stat")
+    return int(stat.rsplit(")", 1)[1].split()[1]) if stat else 0
+
+
 def processes(retort):
-    """Processes that are retort's: its binary, its zygotes, or something in a box."""
+    """Processes of retorts that nobody waits for: {pid: what}."""
     seen = {}
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            exe = os.readlink(f"/proc/{pid}/exe")
-        except OSError:
-            continue
-        command = read(f"/proc/{pid}/cmdline").replace("\0", " ").strip()
-        name = read(f"/proc/{pid}/comm").strip()
-        if exe.split(" (deleted)")[0] == retort or "retort" in name or "zygote" in name or "retort_kernel" in command:
-            if "tests/box" not in command:
-                seen[int(pid)] = f"{name}: {command[:80]}"
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        if is_retorts(pid, retort):
+            top = parent(pid)
+            while top > 1 and is_retorts(top, retort):
+                top = parent(top)
+            if top in (0, 1, os.getpid()):
+                command = read(f"/proc/{pid}/cmdline").replace("\0", " ").strip()
+                seen[pid] = f"{read(f'/proc/{pid}/comm').strip()}: {command[:80]}"
     return seen
 
 
 def cgroups():
+    """Cgroups of keepers that live no more."""
     found = set()
     for directory, names, _ in os.walk("/sys/fs/cgroup"):
-        found |= {os.path.join(directory, n) for n in names
-                  if "retort" in n and not n.startswith("retort-test-")}
+        for name in names:
+            path = os.path.join(directory, name)
+            keeper = re.search(r"/retort/(\d+)-", path)
+            if keeper:
+                if not os.path.exists(f"/proc/{keeper[1]}"):
+                    found.add(path)
+            elif "retort" in name and not name.startswith(TESTS):
+                if not any(d.is_dir() for d in os.scandir(path)):
+                    found.add(path)
     return found
 
 
@@ -48,10 +90,11 @@ def mounts():
             for line in read("/proc/self/mountinfo").splitlines()}
 
 
-def namespaces():
-    """All namespaces on the host that some process is in (lsns sees bound ones too)."""
-    done = subprocess.run(["lsns", "--noheadings", "--raw", "--output", "NS,TYPE"], capture_output=True, text=True)
-    return set(done.stdout.splitlines())
+def namespaces(orphans):
+    """Namespaces that no process is in (something holds them), or only processes that are left over."""
+    done = subprocess.run(["lsns", "--noheadings", "--raw", "--output", "NS,TYPE,PID"], capture_output=True, text=True)
+    rows = [line.split() for line in done.stdout.splitlines()]
+    return {" ".join(row[:2]) for row in rows if len(row) < 3 or row[2] == "0" or int(row[2]) in orphans}
 
 
 def files():
@@ -69,28 +112,27 @@ def files():
 
 def shared_memory():
     """System V segments, queues and semaphores of the host's namespace."""
-    return {line for name in ("shm", "msg", "sem") for line in read(f"/proc/sysvipc/{name}").splitlines()[1:]}
+    return {" ".join(line.split()[:2]) for name in ("shm", "msg", "sem")
+            for line in read(f"/proc/sysvipc/{name}").splitlines()[1:]}
 
 
 class Snapshot:
     def __init__(self, retort):
         self.retort = os.path.abspath(retort)
-        self.parts = {"process": set(processes(self.retort).items()), "cgroup": cgroups(), "mount": mounts(),
-                      "namespace": namespaces(), "file": files(), "shared memory": shared_memory()}
-        self.open_files = int(read("/proc/sys/fs/file-nr").split()[0] or 0)
+        orphans = processes(self.retort)
+        self.parts = {"process": set(orphans.items()), "cgroup": cgroups(), "mount": mounts(),
+                      "namespace": namespaces(orphans), "file": files(), "shared memory": shared_memory()}
 
     def left_since(self, before):
-        left = []
-        for kind, things in self.parts.items():
-            left += [f"{kind} left over: {thing}" for thing in sorted(things - before.parts[kind], key=str)]
-        return left
+        return {f"{kind} left over: {thing}" for kind, things in self.parts.items()
+                for thing in things - before.parts[kind]}
 
 
 def settled(before, seconds=5.0):
-    """What is left once the dust has settled; [] as soon as nothing is."""
+    """What is left and stays left; [] as soon as nothing is."""
     end = time.monotonic() + seconds
-    while True:
-        left = Snapshot(before.retort).left_since(before)
-        if not left or time.monotonic() > end:
-            return left
+    left = Snapshot(before.retort).left_since(before)
+    while left and time.monotonic() < end:
         time.sleep(0.1)
+        left &= Snapshot(before.retort).left_since(before)
+    return sorted(left)

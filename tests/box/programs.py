@@ -118,8 +118,14 @@ class Program:
                 seen.setdefault(cell.session, i)
         return set(seen.values())
 
-    def code(self, i, facts):
+    def mark(self, side):
+        """The mark as it is really used: no other run of these tests has the same."""
+        return f"{self.keys['mark']}{os.getpid()}{'1' if side == 'inside' else '2'}"
+
+    def code(self, i, facts, side):
         body = self.cells[i].code
+        if "mark" in self.keys:
+            body = body.replace(self.keys["mark"], self.mark(side))
         return self.prelude(facts) + body if i in self.first_cells() else body
 
 

@@ -164,8 +164,9 @@ class Interrupts(cli.Case):
 
     def test_one_who_does_not_listen_is_killed(self):
         with Repl() as r:
-            r.send(code="import signal\nsignal.signal(2, signal.SIG_IGN)\nwhile True: pass")
-            time.sleep(0.5)
+            r.cell("import signal")
+            r.send(code="signal.signal(2, signal.SIG_IGN)\nwhile True: pass")
+            time.sleep(2)
             r.send(interrupt=True)
             cell = r.answer(15)
             self.assertEqual(cell["status"], "interrupted")

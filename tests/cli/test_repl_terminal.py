@@ -59,6 +59,13 @@ class Person(cli.Case):
         t.line("f()")
         t.expect(r"Out\[2\]: 2\n")
 
+    def test_tab_indents(self):
+        t = self.session()
+        t.line("x = '\t|'")
+        t.expect(r"In \[2\]: $")
+        t.line("x")
+        t.expect(r"Out\[2\]: '    \|'\n")
+
     def test_syntax_error(self):
         t = self.session()
         t.line("x = = 1")

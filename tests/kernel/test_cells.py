@@ -163,8 +163,9 @@ class Text(Case):
         self.assertEqual(cell.stdout, "".join(c * 1000000 for c in "abcdefgh"))
 
     def test_non_blocking_pipe(self):
-        cell = self.run_ok("import os\nos.set_blocking(1, False)\nprint('x' * 1000000)\nos.set_blocking(1, True)")
-        self.assertEqual(len(cell.stdout), 1000001)
+        cell = self.run_ok("import os\nos.set_blocking(1, False)\nprint('x' * 1000000)\n"
+                           "for i in range(100): print('y' * 60000)\nos.set_blocking(1, True)")
+        self.assertEqual(len(cell.stdout), 1000001 + 6000100)
 
     def test_input_says_why_not(self):
         for call in ("input()", "input('name? ')", "import getpass; getpass.getpass()"):
@@ -177,6 +178,10 @@ class Text(Case):
 
 
 class Order(Case):
+    def setUp(self):
+        super().setUp()
+        self.session.slow = True
+
     def test_streams_and_displays(self):
         cell = self.run_ok(
             "import sys\n"
@@ -192,7 +197,7 @@ class Order(Case):
 
     def test_text_after_display_waits(self):
         """A display travels in the channel, the text after it in a pipe: without a fence between
-        them the owner may see the text first. The owner here reads pipes first to show it."""
+        them the owner may see the text first."""
         for _ in range(20):
             cell = self.run_ok("display('D')\nprint('T')")
             self.assertEqual(cell.kinds, ["display", "stdout"])

@@ -24,6 +24,15 @@ ROOT = os.geteuid() == 0
 
 
 class Interrupts(Case):
+    def test_between_taking_a_cell_and_running_it(self):
+        """Too short a moment to hit from outside."""
+        from retort_kernel.kernel import Kernel
+        kernel = Kernel.__new__(Kernel)
+        kernel.closing = kernel.interrupted = False
+        kernel.job = (owner.RUN, b"")
+        kernel.note_interrupt(2, None)
+        self.assertTrue(kernel.interrupted)
+
     def interrupted(self, code, **options):
         self.session.start(code)
         cell = self.session.finish(tick=interrupt_at(self.session, "in\n"), **options)
@@ -86,7 +95,8 @@ class Interrupts(Case):
         """300 interrupts at random moments of a flood of text and displays: no frame is torn, no
         fence is lost, and the order holds."""
         pick = random.Random(7)
-        for _ in range(300):
+        for i in range(300):
+            self.session.slow = i % 2 == 1
             self.session.start(FLOOD)
             end = time.monotonic() + pick.random() * 0.02
             while time.monotonic() < end:
@@ -198,6 +208,12 @@ class Children(Case):
                            "with E(2, mp_context=mp.get_context('fork')) as e: r = list(e.map(square, [5]))\nr")
         self.assertEqual(cell.plain, "[25]")
 
+    def test_lines_stay_whole(self):
+        self.run_ok("import multiprocessing as mp\ndef say(who):\n    for i in range(500): print('line', who, 'of', i)")
+        cell = self.run_ok("with mp.get_context('fork').Pool(4) as pool: pool.map(say, range(4))")
+        expected = {f"line {who} of {i}" for who in range(4) for i in range(500)}
+        self.assertEqual(set(cell.stdout.splitlines()), expected)
+
     @needs("numpy")
     def test_linear_algebra(self):
         code = ("import numpy as np, os\na = np.random.rand(200, 200) + np.eye(200) * 200\n"
@@ -213,6 +229,8 @@ class Children(Case):
 
 @needs("numpy")
 class Randomness(Case):
+    """Everything has been used in the zygote, so that its state is there to be inherited."""
+
     CODE = """
 import random, ssl, os, uuid, tempfile, sqlite3, secrets, multiprocessing
 import numpy as np
@@ -224,6 +242,15 @@ db = sqlite3.connect(':memory:')
  "secrets": secrets.token_hex(), "authkey": bytes(multiprocessing.current_process().authkey).hex(),
  "shuffle": str(np.random.permutation(50))}
 """
+
+    @classmethod
+    def setUpClass(cls):
+        exec(cls.CODE, {})
+        import uuid
+        uuid._node = 12345
+
+    def test_node_is_forgotten(self):
+        self.assertEqual(self.run_ok("import uuid; uuid.getnode() == 12345").plain, "False")
 
     def test_differs_between_sessions(self):
         with Session() as other:

@@ -31,7 +31,8 @@ def prepare():
 
 
 def use(cpus):
-    threads = max(1, int(cpus))
+    """As many threads as whole cores; cpus 0 is a box without such a limit."""
+    threads = max(1, int(cpus)) if cpus else len(os.sched_getaffinity(0))
     limit_environment(threads)
     if threads > 1:
         for setter in _setters:

@@ -6,19 +6,28 @@ from .pristine import __builtins__
 
 import io
 import select
+from fcntl import ioctl
 from os import write as os_write
+from termios import FIONREAD
+
+from .channel import MIXED
+
+NOTHING = bytes(4)
 
 
 class Pipe(io.RawIOBase):
     """The bytes of a stream. It is also the stream's `.buffer`, so write() takes all or raises."""
 
-    def __init__(self, fd, name, channel):
+    def __init__(self, fd, other, name, channel):
         self.fd = fd
+        self.other = other  # the descriptor of the other stream
         self.name = name
         self.mode = "wb"
         self.channel = channel
 
     def write(self, data):
+        if self._other_unread():
+            self.channel.last = MIXED
         if self.channel.last is not self:
             self.channel.turn_to(self)
         try:
@@ -28,6 +37,14 @@ class Pipe(io.RawIOBase):
         if done != len(data):
             return self._write_rest(data, done)
         return done
+
+    def _other_unread(self):
+        """A program, or os.write, has put something into the other pipe behind our back, and the
+        owner has not read it: it comes first."""
+        try:
+            return ioctl(self.other, FIONREAD, NOTHING) != NOTHING
+        except OSError:
+            return False  # closed, or something else by now
 
     def _write_rest(self, data, done):
         """A signal cut the write short, or the user made the pipe non-blocking."""

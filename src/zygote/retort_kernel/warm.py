@@ -124,8 +124,8 @@ def _make_kernel():
         shell = Shell.instance(channel=channel, config=config, ipython_dir=directory)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    streams = {"stdout": text_stream(Pipe(STDOUT, "<stdout>", channel)),
-               "stderr": text_stream(Pipe(STDERR, "<stderr>", channel))}
+    streams = {"stdout": text_stream(Pipe(STDOUT, STDERR, "<stdout>", channel)),
+               "stderr": text_stream(Pipe(STDERR, STDOUT, "<stderr>", channel))}
     return Kernel(channel, shell, streams)
 
 
