@@ -27,11 +27,10 @@ def available_bytes():
     return 1024 * int(re.search(r"MemAvailable:\s+(\d+)", read("/proc/meminfo")).group(1))
 
 
-def pid_namespace(pid):
-    try:
-        return os.readlink(f"/proc/{pid}/ns/pid")
-    except OSError:
-        return None
+def depth(pid):
+    """In how many pid namespaces a process is."""
+    found = re.search(r"^NSpid:(.*)$", read(f"/proc/{pid}/status"), re.M)
+    return len(found.group(1).split()) if found else 0
 
 
 def descendants():
@@ -51,9 +50,14 @@ def descendants():
 
 
 def in_boxes():
-    """The processes below this one that are in a pid namespace of their own."""
-    ours = pid_namespace("self")
-    return {pid for pid in descendants() if pid_namespace(pid) not in (None, ours)}
+    """The processes of boxes below this one: the keeper has a pid namespace, and each box another."""
+    own = depth("self")
+    return {pid for pid in descendants() if depth(pid) >= own + 2}
+
+
+def boxes_bytes():
+    """What all boxes together have for themselves, each with its init and its interpreter."""
+    return sum(private_bytes(pid) for pid in in_boxes())
 
 
 def descriptors(pid):

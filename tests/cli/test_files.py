@@ -235,12 +235,12 @@ class Hostile(cli.Case):
 
     def test_a_sparse_file_does_not_fill_the_disk(self):
         done = self.out("open('huge', 'wb').truncate(1 << 42)\nopen('ok', 'w').write('x')")
-        self.assertStatus(done, 125)
+        self.assertStatus(done, 0)  # the guest's doing
         self.assertIn("not copied: huge: ", done.err)
         self.assertEqual(os.listdir(self.path("out")), ["ok"])
 
     def test_many_sparse_files_do_not_either(self):
         done = self.out("for i in range(20): open(f'{i:02}', 'wb').truncate(1 << 20)", "--disk", "5m")
-        self.assertStatus(done, 125)
+        self.assertStatus(done, 0)  # the guest's doing
         size = sum(os.path.getsize(self.path("out", n)) for n in os.listdir(self.path("out")))
         self.assertLessEqual(size, 5 << 20)

@@ -5,6 +5,7 @@ answers a fence when both pipes are empty. Text is decoded at the end.
 """
 import fcntl
 import importlib.util
+import itertools
 import os
 import select
 import shutil
@@ -12,7 +13,6 @@ import signal
 import socket
 import struct
 import sys
-import tempfile
 import time
 import unittest
 
@@ -25,6 +25,31 @@ RUN, PASS, CHECK = 1, 2, 3
 FENCE, DISPLAY, ERROR, DONE, CHECKED = 16, 17, 18, 19, 20
 STATUS = {0: "ok", 1: "error", 2: "interrupted", 3: "exit"}
 KIND = {0: "display", 1: "result"}
+
+
+# A dict of numbers from everything that makes random ones.
+RANDOMNESS = """
+import random, ssl, os, uuid, tempfile, sqlite3, secrets, multiprocessing
+import numpy as np
+db = sqlite3.connect(':memory:')
+{"pid": os.getpid(), "random": random.random(), "numpy": float(np.random.rand()), "normal": float(np.random.randn()),
+ "default_rng": float(np.random.default_rng().random()), "ssl": ssl.RAND_bytes(16).hex(),
+ "ssl2": ssl.RAND_bytes(16).hex(), "uuid4": str(uuid.uuid4()), "uuid1": str(uuid.uuid1()),
+ "tempfile": os.path.basename(tempfile.mktemp()), "sqlite": db.execute("select random()").fetchone()[0],
+ "secrets": secrets.token_hex(), "authkey": bytes(multiprocessing.current_process().authkey).hex(),
+ "shuffle": str(np.random.permutation(50))}
+"""
+NODE = 12345
+_numbers = itertools.count()
+
+
+def use_randomness():
+    """Before warm(), as a preloaded module may do: then there is a state to be inherited."""
+    os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
+    if importlib.util.find_spec("numpy") is not None:
+        exec(RANDOMNESS, {})
+    import uuid
+    uuid._node = NODE
 
 
 def needs(*modules):
@@ -111,7 +136,9 @@ class Cell:
 
 class Session:
     def __init__(self, cpus=1.0, prepare=None):
-        self.directory = tempfile.mkdtemp(prefix="retort-kernel-")
+        # Not by tempfile: its state here is what the sessions must not share.
+        self.directory = f"/tmp/retort-kernel-{os.getpid()}-{next(_numbers)}"
+        os.mkdir(self.directory)
         ours, theirs = socket.socketpair()
         out, out_end = os.pipe()
         err, err_end = os.pipe()
@@ -228,7 +255,7 @@ class Session:
         at it in the worst order: order that holds by luck is lost."""
         events = self.poll.poll(max(0, seconds) * 1000)
         if self.slow and events:
-            time.sleep(0.0005)
+            time.sleep(0.002)
             events = sorted(self.poll.poll(0), key=lambda e: (e[0] == self.channel.fileno(), -e[0]))
         for fd, _ in events:
             if fd == self.channel.fileno():

@@ -132,6 +132,18 @@ class Text(Case):
             self.session.finish()
         self.assertEqual((self.session.cell.stdout, self.session.cell.stderr), ("abd", "c"))
 
+    def test_print_writes_once(self):
+        cell = self.run_ok("import sys\ncalls = []\npipe = sys.stdout.buffer\nwrite = pipe.write\n"
+                           "pipe.write = lambda d: (calls.append(bytes(d)), write(d))[1]\n"
+                           "print(1, 'b', None, sep='-', end='!'); print(); print('x')\ndel pipe.write\ncalls")
+        self.assertEqual(cell.plain, r"[b'1-b-None!', b'\n', b'x\n']")
+        self.assertEqual(cell.stdout, "1-b-None!\nx\n")
+        cell = self.run_ok("import io\nf = io.StringIO()\nprint(1, 2, file=f, end=None); print(3, file=f, sep=None)\nf.getvalue()")
+        self.assertEqual(cell.plain, r"'1 2\n3\n'")
+        self.assertEqual(self.session.run("print(1, sep=3)").error[0], "TypeError")
+        self.assertEqual(self.session.run("print(1, foo=3)").error[0], "TypeError")
+        self.assertEqual(self.run_ok("import pickle; pickle.loads(pickle.dumps(print)) is print").plain, "True")
+
     def test_odd_text(self):
         cell = self.run_ok("print('ü€😀'); print('\\ud83d'); print('\\udcff')")
         self.assertEqual(cell.stdout, "ü€😀\n\\ud83d\n\\udcff\n")
@@ -213,6 +225,13 @@ class Order(Case):
                            "!echo 4 >&2\nprint('5')")
         self.assertEqual([(k, d) for k, d, *_ in cell.outputs],
                          [("stderr", b"1\n"), ("stdout", b"2\n"), ("stderr", b"3\n4\n"), ("stdout", b"5\n")])
+
+    def test_commands_are_fenced(self):
+        """On both sides: nobody knows what a command writes, and where."""
+        cell = self.run_ok("import sys\nprint(1, file=sys.stderr)\n!true\nprint(2, file=sys.stderr)")
+        self.assertEqual(cell.fences, 2)
+        cell = self.run_ok("%%bash\ntrue")
+        self.assertEqual(cell.fences, 0)
 
     def test_threads(self):
         cell = self.run_ok(

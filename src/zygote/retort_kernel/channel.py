@@ -1,12 +1,13 @@
 """The channel to the session's owner: frames, and the fences that keep streams in order.
 
-An exception can come out of nearly every call made here: SIGINT raises KeyboardInterrupt, the user's
-own signal handlers raise what they like (the usual way to write a time-out), and print() deep in a
-recursion raises RecursionError. A frame that is half sent, or a PASS that is taken for another, would
-be the end of the session. So nothing here relies on running to its end:
+An exception can come out of nearly every call made here: SIGINT raises KeyboardInterrupt, the
+user's own signal handlers raise what they like (the usual way to write a time-out), and print() deep
+in a recursion raises RecursionError. A frame that is half sent, or a PASS that is taken for another,
+would be the end of the session. So nothing here relies on running to its end:
 
- 1. What is under way is always in the object, never only in a local variable: a frame is in `outbox`
-    with the bytes that went out until it has been sent whole, and whoever comes next continues it.
+ 1. What is under way is always in the object, never only in a local variable: a frame is in
+    `outbox` with the sizes that went out until it has been sent whole, and whoever comes next
+    continues it.
  2. CPython looks for signals only after calls, at loop ends and at function entry. Two assignments
     in one statement are therefore one step, and a system call and the note of its result are made
     one by doing both inside C: `sent.extend(map(send, …))`.
@@ -31,8 +32,8 @@ MIXED = object()  # stands in `last` for streams that others have written to
 END = maxsize  # as a slice: append, without a call
 
 
-# What the system says of a channel that is of no use any more. Any other OSError out of a call on it
-# was raised by a signal handler of the user's: TimeoutError is one.
+# What the system says of a channel that is of no use any more. Any other OSError out of a call on
+# it was raised by a signal handler of the user's: TimeoutError is one.
 DEAD = {errno.EBADF, errno.ENOTSOCK, errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.EINVAL}
 
 
@@ -191,8 +192,10 @@ class Channel:
         have = sum(map(len, inbox))
         if have < 8:
             return False
-        if len(inbox[0]) >= 8 and have < 8 + frames.HEADER.unpack_from(inbox[0])[0] <= 8 + frames.PAYLOAD_MAX:
-            return False  # a long frame is joined once, when it is whole
+        if len(inbox[0]) >= 8:
+            size, _ = frames.HEADER.unpack_from(inbox[0])
+            if have < 8 + size and size <= frames.PAYLOAD_MAX:
+                return False  # a long frame is joined once, when it is whole
         data = b"".join(inbox)
         at, found = 0, []
         while len(data) - at >= 8:

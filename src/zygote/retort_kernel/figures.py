@@ -72,7 +72,7 @@ def add_wide_fonts():
 
 
 def drop_fonts():
-    """matplotlib empties its cache of open fonts in every fork; emptied before, it costs no memory."""
+    """matplotlib empties its cache of open fonts in every fork; emptied before, it costs nothing."""
     manager = sys.modules.get("matplotlib.font_manager")
     clear = getattr(getattr(manager, "_get_font", None), "cache_clear", None)
     if clear is not None:

@@ -2,8 +2,8 @@
 
 Importing leaves thousands of holes, scattered over the whole heap. A session that allocates would
 fill them, a page copied for each; and glibc sorts its list of holes at the first chance, which
-writes to every one of them: 3 MB of the 8 that a session's first cell made private. So the holes are
-filled here, for good, and a session's memory comes fresh and in one piece.
+writes to every one of them: 3 MB of the 8 that a session's first cell made private. So the holes
+are filled here, for good, and a session's memory comes fresh and in one piece.
 """
 import ctypes
 

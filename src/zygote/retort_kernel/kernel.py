@@ -1,9 +1,9 @@
 """The loop: takes a frame, runs the cell, answers. It must outlive whatever the user's code does.
 
-Between two cells, and in the middle of an answer, a signal handler of the user's may still raise (an
-alarm set by a cell that is over). So the loop is written as steps that can be taken again: `job` is
-the frame being worked on, `outcome` what has come of it, and an exception that escapes from a step
-only leads back to it.
+Between two cells, and in the middle of an answer, a signal handler of the user's may still raise
+(an alarm set by a cell that is over). So the loop is written as steps that can be taken again: `job`
+is the frame being worked on, `outcome` what has come of it, and an exception that escapes from a
+step only leads back to it.
 
     wait ──job──▶ run ──outcome──▶ answer ──▶ wait
 
@@ -187,7 +187,10 @@ class Kernel:
 
     def check(self, source):
         if self.outcome is None:
-            state, indent = self.check_complete(source)
+            try:
+                state, indent = self.check_complete(source)
+            except Exception:
+                state, indent = "complete", ""  # running it will tell
             reply = frames.checked(state, indent.encode())
             self.outcome = [memoryview(reply), []]
         self.channel.post(self.outcome)

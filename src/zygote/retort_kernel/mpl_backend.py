@@ -1,7 +1,7 @@
 """The matplotlib backend of a session: Agg, and show() sends pictures.
 
-matplotlib imports its backend by name, perhaps long after this file has gone out of the box's sight;
-so the module of that name is made here, from memory, once matplotlib is there.
+matplotlib imports its backend by name, perhaps long after this file has gone out of the box's
+sight; so the module of that name is made here, from memory, once matplotlib is there.
 """
 import sys
 from types import ModuleType

@@ -1,8 +1,8 @@
 """print() with one write.
 
 Python's own writes each value, each blank and the newline by themselves: harmless into a buffer,
-but our streams have none, and lines of several processes and threads would mix. Only what goes to our
-streams is done here; any other file is served by Python's own print.
+but our streams have none, and lines of several processes and threads would mix. Only what goes to
+our streams is done here; any other file is served by Python's own print.
 """
 from .pristine import __builtins__
 

@@ -61,8 +61,8 @@ class Shell(InteractiveShell):
         self.outputs = self.user_ns["_oh"]
         self.displayhook.cache_size = OUTPUTS_KEPT
         self.set_hook("show_in_pager", display.show_page, 99)
-        # What follows is read in every cell. Attributes of IPython's configurables are slow to read,
-        # and touch many pages of memory.
+        # What follows is read in every cell. Attributes of IPython's configurables are slow to
+        # read, and touch many pages of memory.
         formatters = dict(self.display_formatter.formatters)
         self.plain = formatters.pop(display.PLAIN)
         self.plain_table = self.plain.type_printers
@@ -254,8 +254,9 @@ class Shell(InteractiveShell):
         `strict` it raises too."""
         kind = type(value)
         only_text = kind in display.BUILTIN and not any(kind in table for table in self.tables)
-        if only_text and kind in display.SIMPLE and self.plain_table.get(kind) is self.printers.get(kind):
-            return {display.PLAIN: repr(value)}, None
+        if only_text and kind in display.SIMPLE:
+            if self.plain_table.get(kind) is self.printers.get(kind):
+                return {display.PLAIN: repr(value)}, None
         outer, self.failures = self.failures, []
         try:
             if only_text:

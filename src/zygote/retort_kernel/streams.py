@@ -65,8 +65,8 @@ class Pipe(io.RawIOBase):
         return True
 
     def close(self):
-        """Stay open: `sys.stdout = TextIOWrapper(sys.stdout.buffer)` closes this when it is dropped,
-        and a session without output is of no use to anybody."""
+        """Stay open: `sys.stdout = TextIOWrapper(sys.stdout.buffer)` closes this when it is
+        dropped, and a session without output is of no use to anybody."""
 
 
 def text_stream(pipe):

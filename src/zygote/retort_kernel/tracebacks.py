@@ -10,6 +10,7 @@ from .pristine import __builtins__
 import linecache
 import os
 import stat
+from inspect import CO_VARARGS, CO_VARKEYWORDS
 from itertools import islice
 
 TEXT_MAX = 256 << 10  # of a whole traceback
@@ -154,8 +155,8 @@ def _is_hidden(filename):
 
 
 def _stack(tb):
-    """(code, line) of the user's frames: from the first cell on, without the runner's and IPython's.
-    Where no cell is on the stack (an error in a magic), all that is not hidden."""
+    """(code, line) of the user's frames: from the first cell on, without the runner's and
+    IPython's. Where no cell is on the stack (an error in a magic), all that is not hidden."""
     stack = []
     while tb is not None:
         stack.append((tb.tb_frame.f_code, tb.tb_lineno or 0))
@@ -199,10 +200,10 @@ def _place(code, line):
         return [where]
     count = code.co_argcount + code.co_kwonlyargcount
     names = list(code.co_varnames[:count])
-    if code.co_flags & 4:
+    if code.co_flags & CO_VARARGS:
         names.insert(code.co_argcount, "*" + code.co_varnames[count])
         count += 1
-    if code.co_flags & 8:
+    if code.co_flags & CO_VARKEYWORDS:
         names.append("**" + code.co_varnames[count])
     return [f"{where}, in {_qualname(code)}({cut(', '.join(names), LINE_MAX)})"]
 
@@ -229,8 +230,8 @@ def _source(code, line):
     lines = []
     for number, text in enumerate(texts, first):
         if number == line:
-            lines.append(f"{number}".rjust(NUMBER_WIDTH, "-")[:-len(f"{number}")][:-2]
-                         + f"> {number} {text[indent:]}")
+            arrow = "-" * (NUMBER_WIDTH - 2 - len(str(number))) + ">"
+            lines.append(f"{arrow} {number} {text[indent:]}")
         else:
             lines.append(f"{number:{NUMBER_WIDTH}} {text[indent:]}".rstrip())
     return lines

@@ -4,8 +4,6 @@ Memory is shared with the zygote until someone writes to it, so what can be writ
 is: modules are imported, the shell exists, and cells of every kind have run, which leaves the
 interpreter's inline caches filled and its free lists long. Nothing of it is visible to the user.
 """
-import asyncio
-import ctypes
 import gc
 import importlib
 import io
@@ -105,9 +103,9 @@ def _check_threads(what):
     """A fork copies one thread: what the others held stays held for ever in every session."""
     count = len(os.listdir("/proc/self/task"))
     if count > 1:
-        names = [thread.name for thread in threading.enumerate()][1:]
-        raise RuntimeError(f"{what} started {count - 1} thread(s) ({', '.join(names) or 'not Python'}"
-                           "s): this module cannot be imported before the fork")
+        names = ", ".join(thread.name for thread in threading.enumerate()[1:])
+        raise RuntimeError(f"{what} started {count - 1} thread(s) ({names or 'outside Python'}): "
+                           "such a module cannot be imported before the fork")
 
 
 def _make_kernel():

@@ -8,8 +8,8 @@
 # check: at_ease short
 # within: 60
 sent = 0
-while sent < 300 << 20:
+while sent < (30 << 20 if OUTSIDE else 300 << 20):
     sent += os.write(1, b"x" * (1 << 20))
 if OUTSIDE:
     os.write(1, b"\n")
-    escaped("300 MB of output", "all of it came through")
+    escaped("a flood of output", "all of it came through")
