@@ -50,7 +50,7 @@ def descendants():
 
 
 def in_boxes():
-    """The processes of boxes below this one: the keeper has a pid namespace, and each box another."""
+    """The processes of boxes. The keeper below us has a pid namespace, and each box another."""
     own = depth("self")
     return {pid for pid in descendants() if depth(pid) >= own + 2}
 
@@ -71,10 +71,10 @@ def mounts(pid):
     return len(read(f"/proc/{pid}/mountinfo").splitlines())
 
 
-def cgroups():
-    """Every cgroup of retort's, in whichever hierarchy."""
+def cgroups(owner):
+    """The cgroups of one retort, by the pid that started it, in whichever hierarchy."""
     return {
         path
         for path, _, _ in os.walk("/sys/fs/cgroup")
-        if any(part.startswith("retort") for part in path.split("/"))
+        if any(part.startswith(f"{owner}-") for part in path.split("/"))
     }

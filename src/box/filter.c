@@ -174,6 +174,8 @@ static int refuse_arguments(scmp_filter_ctx c, struct err *e)
         /* see RLIMIT_CORE in box.c: it stays as it is */
         {SCMP_SYS(setrlimit), EPERM, 1, {ARG_IS(0, RLIMIT_CORE)}},
         {SCMP_SYS(prlimit64), EPERM, 2, {ARG_IS(1, RLIMIT_CORE), SCMP_A2(SCMP_CMP_NE, 0)}},
+        /* other processes' limits: init's, where it has no uid of its own */
+        {SCMP_SYS(prlimit64), EPERM, 2, {SCMP_A0(SCMP_CMP_NE, 0), SCMP_A2(SCMP_CMP_NE, 0)}},
     };
 
     for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++)

@@ -159,7 +159,7 @@ static int fill_runner(const struct root_source *s, const char *skeleton, struct
 }
 
 /* /dev as a box sees it: `put` makes the nodes, the rest is links and the place for shared memory. */
-static int fill_dev(const char *dev, struct err *e)
+static int fill_dev(const char *skeleton, struct err *e)
 {
     static const struct {
         const char *name, *target;
@@ -170,12 +170,12 @@ static int fill_dev(const char *dev, struct err *e)
     char path[PATH_MAX];
 
     for (size_t i = 0; i < COUNT(links); i++) {
-        snprintf(path, sizeof(path), "%s/%s", dev, links[i].name);
+        snprintf(path, sizeof(path), "%s/dev/%s", skeleton, links[i].name);
         if (make_link(links[i].target, path, e) < 0)
             return -1;
     }
     for (size_t i = 0; i < COUNT(device_names); i++) {
-        snprintf(path, sizeof(path), "%s/%s", dev, device_names[i]);
+        snprintf(path, sizeof(path), "%s/dev/%s", skeleton, device_names[i]);
         if (make_file(path, "", e) < 0)
             return -1;
     }
@@ -241,8 +241,7 @@ int root_add_environment(struct root_view *v, const struct root_source *s, char 
         if (make_dir(path, e) < 0)
             return -1;
     }
-    snprintf(path, sizeof(path), "%s/dev", skeleton);
-    if (fill_etc(skeleton, e) < 0 || fill_dev(path, e) < 0)
+    if (fill_etc(skeleton, e) < 0 || fill_dev(skeleton, e) < 0)
         return -1;
     snprintf(path, sizeof(path), "%s/var/tmp", skeleton);
     if (make_link("../tmp", path, e) < 0)

@@ -86,6 +86,11 @@ const char *steps_name(unsigned i)
     return i < N_STEPS ? all[i].name : NULL;
 }
 
+bool steps_root_only(const char *name)
+{
+    return strcmp(name, "keeper-uids") == 0 || strcmp(name, "keeper-devices") == 0;
+}
+
 const char *steps_remedy(const char *name)
 {
     for (size_t i = 0; i < N_STEPS; i++)

@@ -178,6 +178,8 @@ static void tell_steps(struct doctor *d, const char *failed, const char *why)
     heading(d, "Making a box, step by step");
     for (unsigned i = 0; steps_name(i); i++) {
         const char *name = steps_name(i);
+        if (geteuid() != 0 && steps_root_only(name))
+            continue;
         bool here = failed && strcmp(failed, name) == 0;
         const char *state = here ? "failed" : reached ? "not_tried" : "ok";
         json_t *json = json_pack("{s:s, s:s}", "name", name, "status", state);
@@ -361,8 +363,10 @@ int verb_doctor(int argc, char **argv)
     if (d.options.help)
         fputs(doctor_help, stdout);
     else if (steps)
-        for (unsigned i = 0; steps_name(i); i++)
-            puts(steps_name(i));
+        for (unsigned i = 0; steps_name(i); i++) {
+            if (geteuid() == 0 || !steps_root_only(steps_name(i)))
+                puts(steps_name(i));
+        }
     else
         return run(&d);
     return 0;

@@ -291,6 +291,8 @@ static struct PyModuleDef module = {
     PyModuleDef_HEAD_INIT, "_retort", "retort's fork server", -1, methods, NULL, NULL, NULL, NULL,
 };
 
+PyMODINIT_FUNC PyInit__retort(void); /* Python looks it up by name */
+
 PyMODINIT_FUNC PyInit__retort(void)
 {
     return PyModule_Create(&module);

@@ -71,6 +71,7 @@ class Results(cli.Case):
         self.assertEqual(self.tree(), ["a/b/new.txt", "changed.txt"])
         self.assertEqual(self.read("out/changed.txt"), b"before and after")
         self.assertIn(f"retort: wrote {self.path('out')}/a/b/new.txt (3 B)\n", done.err)
+        self.assertNotIn("not copied", done.err)
 
     def test_modes(self):
         self.out("import os\nopen('x', 'w').close(); os.chmod('x', 0o777)")
