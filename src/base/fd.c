@@ -85,3 +85,20 @@ int fd_set_nonblock(int fd)
     int flags = fcntl(fd, F_GETFL);
     return flags < 0 ? -1 : fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 }
+
+int fd_place(const int *from, unsigned n, int first, unsigned inherited)
+{
+    enum { MOST = 16 };
+    int aside[MOST];
+
+    assert_that(n <= MOST);
+    for (unsigned i = 0; i < n; i++) {
+        aside[i] = from[i] < 0 ? -1 : fcntl(from[i], F_DUPFD_CLOEXEC, first + (int)n);
+        if (from[i] >= 0 && aside[i] < 0)
+            return -1;
+    }
+    for (unsigned i = 0; i < n; i++)
+        if (aside[i] >= 0 && dup3(aside[i], first + (int)i, i < inherited ? 0 : O_CLOEXEC) < 0)
+            return -1;
+    return 0;
+}

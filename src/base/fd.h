@@ -27,3 +27,9 @@ int fd_put_text(int dirfd, const char *path, const char *text, struct err *e);
 int fd_get_text(int dirfd, const char *path, char *ret, size_t size, struct err *e);
 
 int fd_set_nonblock(int fd);
+
+/* Put from[0…n) at the numbers first, first+1, …, whatever numbers they have now: all of them are
+ * taken out of the way first, since one's goal may be another's place. The first `inherited` of them
+ * survive an exec. Entries of -1 leave their place empty. The sources stay open: close_range from
+ * first+n follows. 0, or -1 with errno. */
+int fd_place(const int *from, unsigned n, int first, unsigned inherited);

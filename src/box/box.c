@@ -123,7 +123,7 @@ static int init_scratch(void *ctx, struct err *e)
     for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
         if (mount_tmpfs(places[i], p->disk, p->files, e) < 0)
             return -1;
-    return 0;
+    return root_mount_covered(((struct box_init *)ctx)->view, p->environment, e);
 }
 
 static int init_host_name(void *ctx, struct err *e)
@@ -203,21 +203,16 @@ static int kernel_join(void *ctx, struct err *e)
     return unshare(CLONE_NEWCGROUP) < 0 ? err_set(e, errno, "unshare") : 0;
 }
 
-/* A leaked descriptor is the classic way out of a container. First everything of ours to high
- * numbers, then to the five that are meant, then all others are closed. */
+/* A leaked descriptor is the classic way out of a container: the five that are meant, and no other. */
 static int kernel_descriptors(void *ctx, struct err *e)
 {
     struct box_kernel *b = ctx;
-    enum { HIGH = 100, MEANT = 5 };
+    enum { MEANT = 5 };
     int null = open("/dev/null", O_RDONLY);
-    int from[MEANT] = {null, b->stdout_fd, b->stderr_fd, b->channel_fd, b->setup_fd};
+    const int from[MEANT] = {null, b->stdout_fd, b->stderr_fd, b->channel_fd, b->setup_fd};
 
-    for (int i = 0; i < MEANT; i++)
-        if (from[i] < 0 || dup3(from[i], HIGH + i, O_CLOEXEC) < 0)
-            return err_set(e, errno, "cannot arrange descriptor %d", i);
-    for (int i = 0; i < MEANT; i++)
-        if (dup3(HIGH + i, i, i >= BOX_CHANNEL_FD ? O_CLOEXEC : 0) < 0 && errno != EINVAL)
-            return err_set(e, errno, "cannot arrange descriptor %d", i);
+    if (null < 0 || fd_place(from, MEANT, 0, BOX_CHANNEL_FD) < 0)
+        return err_set(e, errno, "cannot arrange the descriptors");
     if (close_range(MEANT, ~0U, 0) < 0)
         return err_set(e, errno, "cannot close the other descriptors");
     b->stdout_fd = 1;

@@ -182,9 +182,21 @@ static int fill_dev(const char *skeleton, struct err *e)
     return 0;
 }
 
+/* A venv in /tmp would vanish under the box's own /tmp: such ones are mounted after it. */
+static bool is_covered(const char *path)
+{
+    static const char *const places[] = {"/tmp/", "/var/tmp/", "/home/user/", "/mnt/data/",
+                                         "/dev/shm/"};
+
+    for (size_t i = 0; i < COUNT(places); i++)
+        if (strncmp(path, places[i], strlen(places[i])) == 0)
+            return true;
+    return false;
+}
+
 /* One read-only directory of the host, and the place for it in the skeleton. */
 static int add_lower(struct root_view *v, unsigned env, const char *skeleton, const char *path,
-                     struct err *e)
+                     const char *from, struct err *e)
 {
     char to[PATH_MAX];
     unsigned n = v->environments[env].n_lowers;
@@ -193,11 +205,11 @@ static int add_lower(struct root_view *v, unsigned env, const char *skeleton, co
         return err_set(e, E2BIG, "an environment has more than %d directories", ROOT_LOWERS);
     if (strpbrk(path, ":,\\"))
         return err_set(e, EINVAL, "%s: a path with ':', ',' or '\\' cannot be shown", path);
-    if (make_dirs(skeleton, path, e) < 0)
+    if (!is_covered(path) && make_dirs(skeleton, path, e) < 0)
         return -1;
     snprintf(to, sizeof(to), STAGE "/env/%u/%u", env, n);
-    if (make_dir(to, e) < 0 || bind_read_only(path, to, e) < 0)
-        return -1;
+    if (make_dir(to, e) < 0 || bind_read_only(from, to, e) < 0)
+        return err_wrap(e, "%s", path);
     v->environments[env].lowers[v->environments[env].n_lowers++] = xstrdup(path);
     return 0;
 }
@@ -215,15 +227,15 @@ static int add_system_dirs(struct root_view *v, unsigned env, const char *skelet
             target[n] = '\0';
             if (make_link(target, to, e) < 0)
                 return -1;
-        } else if (errno == EINVAL && add_lower(v, env, skeleton, path, e) < 0) {
+        } else if (errno == EINVAL && add_lower(v, env, skeleton, path, path, e) < 0) {
             return -1;
         }
     }
-    return add_lower(v, env, skeleton, "/usr", e);
+    return add_lower(v, env, skeleton, "/usr", "/usr", e);
 }
 
 int root_add_environment(struct root_view *v, const struct root_source *s, char *const *paths,
-                         struct err *e)
+                         const int *fds, struct err *e)
 {
     char skeleton[64], path[PATH_MAX];
     unsigned env = v->n_environments;
@@ -248,9 +260,11 @@ int root_add_environment(struct root_view *v, const struct root_source *s, char 
         return -1;
     if (fill_runner(s, skeleton, e) < 0 || add_system_dirs(v, env, skeleton, e) < 0)
         return -1;
-    for (; *paths; paths++)
-        if (add_lower(v, env, skeleton, *paths, e) < 0)
+    for (; *paths; paths++, fds++) {
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", *fds);
+        if (add_lower(v, env, skeleton, *paths, path, e) < 0)
             return -1;
+    }
     v->n_environments++;
     return 0;
 }
@@ -298,20 +312,38 @@ static int mount_overlay(const char *lower, const char *to, struct err *e)
     return 0;
 }
 
-int root_mount_system(const struct root_view *v, unsigned environment, struct err *e)
+static int mount_lowers(const struct root_view *v, unsigned environment, bool covered,
+                        struct err *e)
 {
     char lower[64], to[PATH_MAX];
 
-    snprintf(lower, sizeof(lower), "/env/%u/skeleton", environment);
-    if (mount_overlay(lower, ROOT_BOX, e) < 0)
-        return -1;
     for (unsigned i = 0; i < v->environments[environment].n_lowers; i++) {
+        const char *path = v->environments[environment].lowers[i];
+        if (is_covered(path) != covered)
+            continue;
         snprintf(lower, sizeof(lower), "/env/%u/%u", environment, i);
-        snprintf(to, sizeof(to), ROOT_BOX "%s", v->environments[environment].lowers[i]);
+        snprintf(to, sizeof(to), ROOT_BOX "%s", path);
+        if (covered && make_dirs(ROOT_BOX, path, e) < 0)
+            return -1;
         if (mount_overlay(lower, to, e) < 0)
             return -1;
     }
     return 0;
+}
+
+int root_mount_system(const struct root_view *v, unsigned environment, struct err *e)
+{
+    char lower[64];
+
+    snprintf(lower, sizeof(lower), "/env/%u/skeleton", environment);
+    if (mount_overlay(lower, ROOT_BOX, e) < 0)
+        return -1;
+    return mount_lowers(v, environment, false, e);
+}
+
+int root_mount_covered(const struct root_view *v, unsigned environment, struct err *e)
+{
+    return mount_lowers(v, environment, true, e);
 }
 
 int root_mount_devices(const struct root_view *v, unsigned slot, struct err *e)

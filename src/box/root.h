@@ -34,12 +34,15 @@ struct root_source {
 
 /* In the keeper's fresh mount namespace: build the view and leave everything else behind. */
 int root_begin(const struct root_source *s, struct root_view *ret, struct err *e);
+/* `fds` are the opened `paths`: the keeper's own uid may not be able to walk there. */
 int root_add_environment(struct root_view *v, const struct root_source *s, char *const *paths,
-                         struct err *e);
+                         const int *fds, struct err *e);
 int root_finish(struct root_view *v, const struct root_source *s, struct err *e);
 
 /* In a process with a mount namespace of its own below the keeper's: put environment i together. */
 int root_mount_system(const struct root_view *v, unsigned environment, struct err *e);
+/* The rest of it, when the box's own file systems are there that would cover it. */
+int root_mount_covered(const struct root_view *v, unsigned environment, struct err *e);
 int root_mount_devices(const struct root_view *v, unsigned slot, struct err *e);
 /* Change to it and let go of the keeper's view. */
 int root_pivot(struct err *e);

@@ -285,9 +285,9 @@ static void on_signal(int signal)
 /* Descriptors: only the two we talk on. */
 static void arrange_descriptors(int setup_fd, int files_fd, struct init *in)
 {
-    dup3(setup_fd, 100, O_CLOEXEC);
-    dup3(files_fd, 101, O_CLOEXEC);
-    if (dup3(100, SETUP_FD, O_CLOEXEC) < 0 || dup3(101, FILES_FD, O_CLOEXEC) < 0)
+    const int from[] = {setup_fd, files_fd};
+
+    if (fd_place(from, 2, SETUP_FD, 0) < 0)
         _exit(1);
     close_range(0, 2, 0);
     close_range(FILES_FD + 1, ~0U, 0);

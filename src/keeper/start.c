@@ -157,7 +157,18 @@ struct cloned {
     bool root;
     int owner;
     struct state *state;
+    int paths[ROOT_ENVIRONMENTS][ENVIRONMENT_PATHS]; /* the environments' directories, opened */
 };
+
+/* While we still have the starter's uid: his home may be closed to everybody else, and naming a
+ * directory in it was his decision. */
+static void open_paths(struct cloned *c)
+{
+    for (unsigned i = 0; i < c->options->n_environments && i < ROOT_ENVIRONMENTS; i++)
+        for (unsigned k = 0; k < ENVIRONMENT_PATHS && c->options->environments[i].paths[k]; k++)
+            c->paths[i][k] =
+                open(c->options->environments[i].paths[k], O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
 
 static int step_filter(void *ctx, struct err *e)
 {
@@ -173,7 +184,8 @@ static int step_root(void *ctx, struct err *e)
     if (root_begin(&source, &c->state->view, e) < 0)
         return -1;
     for (unsigned i = 0; i < c->options->n_environments; i++)
-        if (root_add_environment(&c->state->view, &source, c->options->environments[i].paths, e) < 0)
+        if (root_add_environment(&c->state->view, &source, c->options->environments[i].paths,
+                                 c->paths[i], e) < 0)
             return err_wrap(e, "environment \"%s\"", c->options->environments[i].name);
     return root_finish(&c->state->view, &source, e);
 }
@@ -212,13 +224,13 @@ static void keep_descriptors(struct cloned *c)
         fd_close(&cg->parents[i]); /* above our own ground: not the keeper's business */
         kept[n++] = &cg->dirs[i];
     }
-    enum { HIGH = 500 };
+    int from[4 + 2 * CGROUP_HIERARCHIES];
     for (unsigned i = 0; i < n; i++)
-        if (*kept[i] >= 0)
-            *kept[i] = dup3(*kept[i], HIGH + (int)i, O_CLOEXEC);
+        from[i] = *kept[i];
+    if (fd_place(from, n, 3, 0) < 0)
+        _exit(1);
     for (unsigned i = 0; i < n; i++)
-        if (*kept[i] >= 0)
-            *kept[i] = dup3(*kept[i], 3 + (int)i, O_CLOEXEC);
+        *kept[i] = from[i] < 0 ? -1 : 3 + (int)i;
     close_range(3 + n, ~0U, 0);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     dup2(null, 0);
@@ -239,6 +251,7 @@ _Noreturn static void cloned_main(struct cloned *c)
     struct err e = {0};
 
     keep_descriptors(c);
+    open_paths(c);
     c->state = &state;
     /* The starter maps our ids, and says so with one byte. */
     char go;
@@ -319,14 +332,18 @@ static int start_sweeper(struct ground *g, int keeper_pidfd, struct err *e)
     setsid(); /* a Ctrl-C is not for us */
     for (int s = 1; s < NSIG; s++)
         signal(s, SIG_IGN);
-    dup3(keeper_pidfd, 400, O_CLOEXEC);
+    int from[1 + 2 * CGROUP_HIERARCHIES] = {keeper_pidfd};
     for (unsigned i = 0; i < g->cgroups.n_dirs; i++) {
-        g->cgroups.dirs[i] = dup3(g->cgroups.dirs[i], 401 + 2 * (int)i, O_CLOEXEC);
-        g->cgroups.parents[i] = dup3(g->cgroups.parents[i], 402 + 2 * (int)i, O_CLOEXEC);
+        from[1 + 2 * i] = g->cgroups.dirs[i];
+        from[2 + 2 * i] = g->cgroups.parents[i];
+        g->cgroups.dirs[i] = 1 + 2 * (int)i;
+        g->cgroups.parents[i] = 2 + 2 * (int)i;
     }
-    close_range(0, 399, 0);
-    close_range(401 + 2 * g->cgroups.n_dirs, ~0U, 0);
-    struct pollfd p = {.fd = 400, .events = POLLIN};
+    unsigned n = 1 + 2 * g->cgroups.n_dirs;
+    if (fd_place(from, n, 0, 0) < 0)
+        _exit(1);
+    close_range(n, ~0U, 0);
+    struct pollfd p = {.fd = 0, .events = POLLIN};
     while (poll(&p, 1, -1) < 0 && errno == EINTR)
         ;
     cgroup_ground_remove(&g->cgroups);

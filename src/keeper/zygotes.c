@@ -51,6 +51,8 @@ static int enter_root(struct state *s, unsigned environment, struct err *e)
     for (size_t i = 0; i < sizeof(scratch) / sizeof(*scratch); i++)
         if (mount("tmpfs", scratch[i], "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") < 0)
             return err_set(e, errno, "cannot mount a tmpfs");
+    if (root_mount_covered(&s->view, environment, e) < 0)
+        return -1;
     return root_pivot(e);
 }
 
@@ -86,12 +88,9 @@ _Noreturn static void become_zygote(struct state *s, unsigned environment, int c
     if (filter < 0 || step_fails("zygote-start", &e) < 0 || enter_root(s, environment, &e) < 0)
         goto failed;
     int null = open("/dev/null", O_RDONLY);
-    int from[] = {null, log, log, control, filter};
-    for (int i = 0; i < 5; i++)
-        if (from[i] < 0 || dup2(from[i], 100 + i) < 0)
-            goto failed;
-    for (int i = 0; i < 5; i++)
-        dup2(100 + i, i);
+    const int from[] = {null, log, log, control, filter};
+    if (null < 0 || fd_place(from, 5, 0, 5) < 0)
+        goto failed;
     close_range(ZYGOTE_FILTER_FD + 1, ~0U, 0);
     for (int sig = 1; sig < NSIG; sig++)
         signal(sig, SIG_DFL);

@@ -83,10 +83,12 @@ static void judge_death(const struct session *s, struct cell *c)
     const struct course *k = &s->course;
     bool oom = s->memory_short || s->usage.oom_kills > k->before.oom_kills;
 
-    if (s->died && !k->killed && !k->fault)
+    if (s->died && !k->killed && !k->fault) {
+        c->left = WIFEXITED(s->wait_status);
         c->exit_code = WIFEXITED(s->wait_status)     ? WEXITSTATUS(s->wait_status)
                        : WIFSIGNALED(s->wait_status) ? 128 + WTERMSIG(s->wait_status)
                                                      : 0;
+    }
     /* Killed for having closed its channel: that was the first thing that its death closed. */
     if (oom && (!k->killed || k->fault)) {
         c->status = CELL_LIMIT;
