@@ -36,6 +36,7 @@
 #include "wire/fields.h"
 #include "wire/msg.h"
 #include "wire/proto.h"
+#include "zygote/pages.h"
 #include "zygote/zygote.h"
 
 static struct filter filter;
@@ -173,8 +174,9 @@ static void tell_made(uint32_t box, pid_t pid)
     tell(ZYGOTE_CONTROL_FD, &b);
 }
 
-/* In the new process: wait until init's half stands, then go in. Does not return on failure. */
-static void enter_box(const struct box_plan *plan)
+/* In the new process: prepare what needs no box, wait until init's half stands, then go in. Does not
+ * return on failure. */
+static void enter_box(const struct box_plan *plan, PyObject *prepare)
 {
     struct box_kernel kernel = {
         .plan = plan,
@@ -190,6 +192,13 @@ static void enter_box(const struct box_plan *plan)
     const char *failed = "kernel-join";
     struct err e = {0};
 
+    /* Meanwhile init builds the root. A failure is told where it belongs: by the keeper's waiting. */
+    PyObject *done = PyObject_CallObject(prepare, NULL);
+    if (!done) {
+        PyErr_Print();
+        _exit(1);
+    }
+    Py_DECREF(done);
     if (msg_recv(kernel.setup_fd, &go, &e) <= 0 || go.type != SETUP_GO)
         _exit(1);
     if (box_kernel_enter(&kernel, &failed, &e) == 0)
@@ -202,7 +211,7 @@ static void enter_box(const struct box_plan *plan)
 }
 
 /* 1 in a new box's process; 0 in the zygote. */
-static int make_box(struct box_plan *ret_plan)
+static int make_box(struct box_plan *ret_plan, PyObject *prepare)
 {
     struct fields f;
 
@@ -214,7 +223,7 @@ static int make_box(struct box_plan *ret_plan)
     pid_t pid = fork_python(in.fds[ZYGOTE_FD_NAMESPACES + BOX_NS_PID],
                             in.n_fds > ZYGOTE_FD_CGROUP ? in.fds[ZYGOTE_FD_CGROUP] : -1);
     if (pid == 0) {
-        enter_box(ret_plan);
+        enter_box(ret_plan, prepare);
         return 1;
     }
     tell_made(box, pid);
@@ -242,11 +251,12 @@ static int read_filter(void)
 static PyObject *serve(PyObject *self, PyObject *args)
 {
     const char *versions;
+    PyObject *prepare;
     struct box_plan plan;
     struct err e;
     (void)self;
 
-    if (!PyArg_ParseTuple(args, "s", &versions))
+    if (!PyArg_ParseTuple(args, "sO", &versions, &prepare))
         return NULL;
     if (read_filter() < 0) {
         PyErr_SetString(PyExc_RuntimeError, "this runs only as a zygote of retort's keeper");
@@ -258,7 +268,7 @@ static PyObject *serve(PyObject *self, PyObject *args)
         int r = msg_recv(ZYGOTE_CONTROL_FD, &in, &e);
         if (r == 0 || (r < 0 && e.code != EBADMSG))
             _exit(0); /* the keeper is gone */
-        if (r > 0 && make_box(&plan))
+        if (r > 0 && make_box(&plan, prepare))
             break;
         msg_done(&in);
     }
@@ -279,10 +289,19 @@ static PyObject *ready(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *settle(PyObject *self, PyObject *args)
+{
+    (void)self;
+    (void)args;
+    pages_settle();
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
+    {"settle", settle, METH_NOARGS, "settle(): all is imported and warm; get ready for forks."},
     {"serve", serve, METH_VARARGS,
-     "serve(versions): fork boxes on the keeper's word. Returns (channel, cpus, awaited) in\n"
-     "each of them."},
+     "serve(versions, prepare): fork boxes on the keeper's word. In each of them it calls\n"
+     "prepare(), enters the box, and returns (channel, cpus, awaited)."},
     {"ready", ready, METH_NOARGS, "ready(): tell the keeper that this box can be used."},
     {NULL, NULL, 0, NULL},
 };
@@ -295,5 +314,6 @@ PyMODINIT_FUNC PyInit__retort(void); /* Python looks it up by name */
 
 PyMODINIT_FUNC PyInit__retort(void)
 {
+    pages_gather();
     return PyModule_Create(&module);
 }

@@ -155,8 +155,10 @@ class Session:
                 os.closerange(3, fd)
                 os.closerange(fd + 1, 4096)
                 os.chdir(self.directory)
+                sys.path.remove(os.path.join(ROOT, "tests", "kernel"))  # unittest's doing
                 if prepare:
                     prepare()
+                retort_kernel.renew()
                 retort_kernel.serve(fd, cpus)
             finally:
                 os._exit(99)

@@ -17,7 +17,9 @@ def load_tests(loader, tests, pattern):
 
 
 if __name__ == "__main__":
+    arguments = sys.argv
     owner.use_randomness()
     print("warm:", owner.retort_kernel.warm(["numpy", "pandas", "matplotlib.pyplot", "no_such_module"]),
           flush=True)
-    unittest.main(module=None if len(sys.argv) > 1 and not sys.argv[-1].startswith("-") else "run")
+    some = len(arguments) > 1 and not arguments[-1].startswith("-")
+    unittest.main(module=None if some else "run", argv=arguments)

@@ -1,6 +1,6 @@
 """retort's kernel: the Python that runs a session's cells.
 
-    warm      entry points: warm() in the zygote, serve() in each session
+    warm      entry points: warm() in the zygote, renew() and serve() in each session
     kernel    the loop: a frame in, a cell run, an answer out
     channel   frames and fences on the socket to the session's owner
     frames    the frames as bytes
@@ -11,6 +11,6 @@
     commands  !commands and %%bash
     tracebacks, keyboard, reseed, blas, pristine
 """
-from .warm import serve, warm
+from .warm import renew, serve, warm
 
-__all__ = ["serve", "warm"]
+__all__ = ["renew", "serve", "warm"]

@@ -13,9 +13,12 @@ SETTERS = ("openblas_set_num_threads", "openblas_set_num_threads64_",
            "MKL_Set_Num_Threads")
 
 _setters = []
+_threads = None
 
 
 def limit_environment(threads):
+    global _threads
+    _threads = threads
     for name in VARIABLES:
         os.environ[name] = str(threads)
 
@@ -33,7 +36,7 @@ def prepare():
 def use(cpus):
     """As many threads as whole cores; cpus 0 is a box without such a limit."""
     threads = max(1, int(cpus)) if cpus else len(os.sched_getaffinity(0))
-    limit_environment(threads)
-    if threads > 1:
+    if threads != _threads:
+        limit_environment(threads)
         for setter in _setters:
             setter(threads)

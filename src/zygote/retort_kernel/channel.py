@@ -20,7 +20,7 @@ in here finds `inside` taken: it leaves its frame in the outbox and does not wai
 from .pristine import __builtins__
 
 import errno
-import socket
+from _socket import AF_UNIX, MSG_DONTWAIT, MSG_PEEK, SOCK_STREAM, socket
 from os import _exit, close, getpid, register_at_fork
 from sys import maxsize
 from threading import Lock, RLock
@@ -56,16 +56,14 @@ class Channel:
         self.received = []  # (kind, body) of frames nobody has looked at
         self.fences = 0
         self.passed = 0
+        register_at_fork(after_in_child=self.detach)
 
     def open(self, fd):
-        """Speak on this stream socket, for the session that this process is."""
-        connection = socket.socket(fileno=fd)
-        connection.setblocking(True)
-        connection.set_inheritable(False)
-        self.connection = connection  # kept: it closes the descriptor when it goes
+        """Speak on this stream socket, for the session that this process is. As a socket, so that
+        nothing is ever written to a file that has come to have its number."""
+        self.connection = socket(AF_UNIX, SOCK_STREAM, 0, fd)
         self.fd = fd
-        self.connect(connection.send, connection.recv)
-        register_at_fork(after_in_child=self.detach)
+        self.connect(self.connection.send, self.connection.recv)
 
     def connect(self, send, recv):
         self.send, self.recv = send, recv
@@ -232,6 +230,6 @@ class Channel:
         if self.inbox or self.received:
             return True
         try:
-            return bool(self.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
+            return bool(self.recv(1, MSG_PEEK | MSG_DONTWAIT))
         except OSError:
             return False

@@ -9,15 +9,15 @@ import os
 import random
 import sys
 
-MT_KEY = 624 * 4  # bytes of a Mersenne Twister's state; its position follows, 624 means "used up"
+MT_WORDS = 624  # of a Mersenne Twister's key; its position follows, and at the end means "used up"
 
 _sqlite_library = None
-_numpy_state = None
+_numpy_key = _numpy_position = None
 
 
 def prepare():
     """In the zygote: find what reseed() will write to."""
-    global _sqlite_library, _numpy_state
+    global _sqlite_library, _numpy_key, _numpy_position
     if "_sqlite3" in sys.modules:
         _sqlite_library = ctypes.CDLL(sys.modules["_sqlite3"].__file__)
     random_ = sys.modules.get("numpy.random")
@@ -25,7 +25,13 @@ def prepare():
         random_.seed()  # also forgets a half-used pair of normal numbers
         generator = random_.mtrand._rand._bit_generator
         if type(generator).__name__ == "MT19937":
-            _numpy_state = generator.ctypes.state_address
+            address = generator.ctypes.state_address
+            _numpy_key = _memory(address, MT_WORDS * 4)
+            _numpy_position = _memory(address + MT_WORDS * 4, 4)
+
+
+def _memory(address, size):
+    return memoryview((ctypes.c_char * size).from_address(address)).cast("B")
 
 
 def reseed():
@@ -38,11 +44,11 @@ def reseed():
 
 def _numpy(random_):
     # numpy.random.seed() does the same by way of 300 KB of memory that no session has touched yet.
-    if _numpy_state is None:
+    if _numpy_key is None:
         random_.seed()
     else:
-        ctypes.memmove(_numpy_state, os.urandom(MT_KEY), MT_KEY)
-        ctypes.c_int.from_address(_numpy_state + MT_KEY).value = 624
+        _numpy_key[:] = os.urandom(MT_WORDS * 4)
+        _numpy_position[:] = MT_WORDS.to_bytes(4, sys.byteorder)
 
 
 def _openssl(ssl):

@@ -1,4 +1,4 @@
-"""The two entries: warm() once in the zygote, serve() in every fork of it.
+"""The entries: warm() once in the zygote, renew() and serve() in every fork of it.
 
 Memory is shared with the zygote until someone writes to it, so what can be written before the fork
 is: modules are imported, the shell exists, and cells of every kind have run, which leaves the
@@ -28,7 +28,7 @@ from .streams import Pipe, text_stream
 
 HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 STDOUT, STDERR = 1, 2
-OOM_SCORE = 500  # before a checkpoint that waits, when memory is short
+OOM_SCORE = 500  # when memory is short, a session goes before anything of the host's
 ROUNDS = 24  # of the short warm-up cells: enough for CPython to specialise its bytecode
 
 SHORT = (
@@ -72,12 +72,15 @@ def warm(preload):
     blas.prepare()
     reseed.prepare()
     for _ in range(ROUNDS):
-        _renew(cpus=1)
+        renew()
+        blas.use(1)
     _check_threads("the warm-up")
     figures.drop_fonts()
+    _dress(_kernel)
     gc.collect()
     heap.fill()
     gc.freeze()
+    _raise_oom_score()
     # A session may be interrupted before it can take it: see Kernel.listen.
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
     return versions
@@ -167,20 +170,38 @@ def _rehearse(kernel, cells):
     kernel.shell.forget(names, len(cells))
 
 
+def _dress(kernel):
+    """The interpreter as a session is to find it. The descriptors are the same there and here."""
+    sys.path[:] = [""] + [path for path in sys.path if path not in ("", HOME)]
+    sys.argv = [""]
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), "utf-8", "replace")
+    for name, stream in kernel.streams.items():
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+
+
+def _raise_oom_score():
+    """For all forks. The zygote itself can be replaced."""
+    try:
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write(str(OOM_SCORE))
+    except OSError:
+        pass  # it is higher already
+
+
 # ---- a session ----
+
+def renew():
+    """What no two sessions may share. It starts no threads: the process has still to enter its
+    box."""
+    reseed.reseed()
+
 
 def serve(channel_fd, cpus, ready=lambda: None, rehearse=True):
     """The rest of a forked process's life: cells from the channel, once `ready` has been called.
     Never returns."""
     kernel = _kernel
-    _raise_oom_score()
-    _renew(cpus)
-    sys.path[:] = [""] + [path for path in sys.path if path not in ("", HOME)]
-    sys.argv = [""]
-    sys.stdin = _stdin()
-    for name, stream in kernel.streams.items():
-        setattr(sys, name, stream)
-        setattr(sys, f"__{name}__", stream)
+    blas.use(cpus)
     gc.enable()
     # The first cell copies hundreds of pages from the zygote. A box that waits for its first cell
     # has the time for that now.
@@ -190,23 +211,3 @@ def serve(channel_fd, cpus, ready=lambda: None, rehearse=True):
     kernel.listen()
     ready()
     kernel.loop()
-
-
-def _renew(cpus):
-    reseed.reseed()
-    blas.use(cpus)
-
-
-def _raise_oom_score():
-    try:
-        fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
-        try:
-            os.write(fd, b"%d" % OOM_SCORE)
-        finally:
-            os.close(fd)
-    except OSError:
-        pass  # a checkpoint is then no better off than the live process
-
-
-def _stdin():
-    return io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), "utf-8", "replace")
