@@ -27,6 +27,7 @@
 
 struct options {
     unsigned pool;
+    unsigned blanks;
     unsigned n;        /* samples in a round, or sessions */
     unsigned rounds;   /* batches, each after a hold */
     unsigned seconds;  /* of churn */
@@ -200,7 +201,7 @@ static void settle(struct bench *b)
 
     for (;;) {
         struct vessel_state st = state_now(b);
-        if (st.ready >= b->o.pool && st.boxes == st.ready)
+        if (st.ready >= b->o.pool && st.blank >= b->o.blanks && st.boxes == st.ready + st.blank)
             return;
         if (now_ns() > until)
             die("boxes in use did not end, or the pool did not fill, within a minute", NULL);
@@ -458,7 +459,7 @@ static _Noreturn void usage(void)
 static void parse(int argc, char **argv, struct options *o)
 {
     static const struct option names[] = {
-        {"pool", 1, NULL, 'p'},    {"n", 1, NULL, 'n'},        {"rounds", 1, NULL, 'r'},
+        {"pool", 1, NULL, 'p'},    {"blanks", 1, NULL, 'b'},   {"n", 1, NULL, 'n'},        {"rounds", 1, NULL, 'r'},
         {"seconds", 1, NULL, 's'}, {"inflight", 1, NULL, 'i'}, {"gap-ms", 1, NULL, 'g'},
         {NULL, 0, NULL, 0},
     };
@@ -466,6 +467,7 @@ static void parse(int argc, char **argv, struct options *o)
 
     while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
         unsigned *slot = c == 'p'   ? &o->pool
+                         : c == 'b' ? &o->blanks
                          : c == 'n' ? &o->n
                          : c == 'r' ? &o->rounds
                          : c == 's' ? &o->seconds
@@ -502,7 +504,7 @@ static void start(struct bench *b)
     static char preload[] = "numpy pandas matplotlib.pyplot";
     const struct environment environment = {.name = name, .python = python, .preload = preload};
     struct keeper_options o = {
-        .environments = &environment, .n_environments = 1, .pool = b->o.pool};
+        .environments = &environment, .n_environments = 1, .pool = b->o.pool, .blanks = b->o.blanks};
     struct shot first = {0};
     struct err e = {0};
 

@@ -1,4 +1,5 @@
-/* boxes: one box from its making to its end, and the pool of ready ones. Runs in the keeper.
+/* boxes: one box from its making to its end, and the stock of those made beforehand. Runs in the
+ * keeper.
  *
  * Everything here is a reaction to a message or a death, so that making one box never keeps another
  * waiting. Nothing that a box says is more than "done" or "failed, because": the keeper reads no
@@ -73,6 +74,8 @@ static void close_owner_ends(struct box *b)
     fd_close(&b->stdout_fd);
     fd_close(&b->stderr_fd);
     fd_close(&b->files_fd);
+    while (b->n_meters > 0)
+        fd_close(&b->meters[--b->n_meters]);
 }
 
 static void box_free_when_gone(struct state *s, struct box *b)
@@ -150,15 +153,8 @@ static void hand_over(struct state *s, struct box *b, bool from_pool)
 {
     cleanup_buf struct buf m = {0};
     int fds[4 + CGROUP_METERS] = {b->cell_fd, b->stdout_fd, b->stderr_fd, b->files_fd};
-    struct err e;
 
-    int meters = step_fails("box-meters", &e) < 0
-                     ? -1
-                     : cgroup_meters(&s->cgroups, b->id, fds + 4, &e);
-    if (meters < 0) {
-        box_fail_step(s, b, "box-meters", &e);
-        return;
-    }
+    memcpy(fds + 4, b->meters, sizeof(b->meters));
     b->phase = BOX_OUT;
     b->requested = false;
     msg_begin(&m, KEEPER_CREATED);
@@ -166,10 +162,8 @@ static void hand_over(struct state *s, struct box *b, bool from_pool)
     fields_put_u32(&m, b->id);
     fields_put_u8(&m, from_pool);
     fields_put_u8(&m, (uint8_t)s->cgroups.version);
-    owner_tell(s, &m, fds, 4 + (unsigned)meters);
+    owner_tell(s, &m, fds, 4 + b->n_meters);
     close_owner_ends(b);
-    for (int i = 0; i < meters; i++)
-        fd_close(&fds[4 + i]);
     s->refill_at_ms = clock_now_ms() + REFILL_DELAY_MS;
 }
 
@@ -232,7 +226,12 @@ static void on_init_setup(struct state *s, void *ctx)
     if (setup_recv(s, b, &b->init_setup, "init") != SETUP_DONE)
         return;
     b->init_stands = true;
-    kernel_go(s, b);
+    if (b->stay_blank) {
+        b->phase = BOX_BLANK;
+        s->refill_at_ms = clock_now_ms() + 1;
+    } else {
+        kernel_go(s, b);
+    }
 }
 
 static void on_kernel_setup(struct state *s, void *ctx)
@@ -355,13 +354,21 @@ static int make_cgroup(struct state *s, struct box *b, struct err *e)
     return cgroup_make(&s->cgroups, b->id, &b->limits, e);
 }
 
+static int open_meters(struct state *s, struct box *b, struct err *e)
+{
+    int n = cgroup_meters(&s->cgroups, b->id, b->meters, e);
+
+    b->n_meters = n > 0 ? (unsigned)n : 0;
+    return n < 0 ? -1 : 0;
+}
+
 /* The other half, as soon as there is a zygote to fork from. */
 static void ask_for_kernel(struct state *s, struct box *b)
 {
     struct err e = {0};
 
-    if (!s->zygotes[b->plan.environment].warm)
-        return; /* boxes_zygote_warm comes back to it */
+    if (b->stay_blank || !s->zygotes[b->plan.environment].warm)
+        return; /* box_fill and boxes_zygote_warm come back to it */
     TRY("box-fork", zygote_ask(s, b, &e));
     b->asked_zygote = true;
     close_far_ends(b);
@@ -390,6 +397,14 @@ static void box_make(struct state *s, struct box *b)
     TRY("box-attach", cgroup_attach(&s->cgroups, b->id, b->init_pid, &e));
     TRY("box-identity", map_ids(s, b, &e));
     say_go(s, b, b->init_setup.fd);
+    TRY("box-meters", open_meters(s, b, &e));
+}
+
+static void box_fill(struct state *s, struct box *b)
+{
+    b->stay_blank = false;
+    b->phase = BOX_MAKING;
+    ask_for_kernel(s, b);
 }
 
 static int take_slot(struct state *s, uint32_t *ret)
@@ -403,6 +418,16 @@ static int take_slot(struct state *s, uint32_t *ret)
     return -1;
 }
 
+static void box_set_limits(struct box *b, const struct limits *l)
+{
+    b->limits = *l;
+    b->plan.disk = l->disk;
+    b->plan.files = l->files;
+    b->plan.memory = l->memory;
+    b->plan.pids = l->pids;
+    b->plan.cpus_milli = l->cpus_milli == LIMIT_NONE ? UINT32_MAX : (uint32_t)l->cpus_milli;
+}
+
 static struct box *box_new(struct state *s, uint32_t environment, const struct limits *l)
 {
     uint32_t slot;
@@ -413,14 +438,8 @@ static struct box *box_new(struct state *s, uint32_t environment, const struct l
     *b = (struct box){
         .id = ++s->last_id,
         .phase = BOX_MAKING,
-        .limits = *l,
         .plan = {.environment = environment,
                  .slot = slot,
-                 .disk = l->disk,
-                 .files = l->files,
-                 .memory = l->memory,
-                 .pids = l->pids,
-                 .cpus_milli = l->cpus_milli == LIMIT_NONE ? UINT32_MAX : (uint32_t)l->cpus_milli,
                  .has_cgroup = s->cgroups.version != 0,
                  .own_ids = s->own_ids},
         .init_setup.fd = -1,
@@ -433,67 +452,79 @@ static struct box *box_new(struct state *s, uint32_t environment, const struct l
         .namespaces = {-1, -1, -1, -1, -1, -1},
         .next = s->boxes,
     };
+    box_set_limits(b, l);
     s->boxes = b;
     return b;
 }
 
-/* ---- the pool ---- */
+/* ---- the stock: ready boxes, and blank ones behind them ---- */
 
-unsigned pool_count(const struct state *s, unsigned environment)
+static unsigned stock_count(const struct state *s, unsigned environment, enum box_phase phase)
 {
     unsigned n = 0;
 
     for (const struct box *b = s->boxes; b; b = b->next)
-        n += b->phase == BOX_READY && b->plan.environment == environment;
+        n += b->phase == phase && b->plan.environment == environment;
     return n;
 }
 
 /* Can a box made for the standard limits serve this request? What a cgroup holds can be changed, what
- * was mounted or set on the process cannot. */
-static bool pool_fits(const struct state *s, const struct box *b, uint32_t environment,
-                      const struct limits *l)
+ * was mounted or set on a process cannot. */
+static bool stock_fits(const struct state *s, const struct box *b, const struct limits *l)
 {
-    if (b->phase != BOX_READY || b->plan.environment != environment)
+    if (b->limits.disk != l->disk || b->limits.files != l->files)
         return false;
-    if (b->limits.disk != l->disk || b->limits.files != l->files ||
-        b->limits.cpus_milli != l->cpus_milli)
+    if (b->phase == BOX_READY && b->limits.cpus_milli != l->cpus_milli)
         return false;
     return s->cgroups.version != 0 ||
            (b->limits.memory == l->memory && b->limits.pids == l->pids);
 }
 
-static struct box *pool_take(struct state *s, uint32_t environment, const struct limits *l)
+static struct box *stock_take(struct state *s, enum box_phase phase, uint32_t environment,
+                              const struct limits *l)
 {
     struct err e;
 
     for (struct box *b = s->boxes; b; b = b->next) {
-        if (!pool_fits(s, b, environment, l))
+        if (b->phase != phase || b->plan.environment != environment || !stock_fits(s, b, l))
             continue;
-        bool differs = b->limits.memory != l->memory || b->limits.pids != l->pids;
-        b->limits = *l;
+        bool differs = b->limits.memory != l->memory || b->limits.pids != l->pids ||
+                       b->limits.cpus_milli != l->cpus_milli;
         if (differs && cgroup_limit(&s->cgroups, b->id, l, &e) < 0)
-            continue; /* it goes on waiting for somebody else; this request is served by a fork */
+            continue; /* it goes on waiting for somebody else; this request is served otherwise */
+        box_set_limits(b, l);
         return b;
     }
     return NULL;
 }
 
-void pool_refill(struct state *s)
+/* One at a time: the machine's cores belong to the cells. */
+static void stock_refill_one(struct state *s, unsigned environment)
+{
+    const struct limits *l = &s->options->limits;
+    bool ready_short = stock_count(s, environment, BOX_READY) < s->options->pool;
+    bool blank_short = stock_count(s, environment, BOX_BLANK) < s->options->blanks;
+
+    if (!s->zygotes[environment].warm || stock_count(s, environment, BOX_MAKING) > 0 ||
+        !(ready_short || blank_short))
+        return;
+    struct box *b = ready_short ? stock_take(s, BOX_BLANK, environment, l) : NULL;
+    if (b) {
+        box_fill(s, b);
+        return;
+    }
+    b = box_new(s, environment, l);
+    if (b) {
+        b->stay_blank = !ready_short;
+        box_make(s, b);
+    }
+}
+
+void stock_refill(struct state *s)
 {
     s->refill_at_ms = 0;
-    for (unsigned env = 0; env < s->options->n_environments; env++) {
-        unsigned coming = 0;
-        if (!s->zygotes[env].warm)
-            continue;
-        for (struct box *b = s->boxes; b; b = b->next)
-            coming += b->phase == BOX_MAKING && b->plan.environment == env;
-        /* One at a time: the machine's cores belong to the cells. */
-        if (coming > 0 || pool_count(s, env) >= s->options->pool)
-            continue;
-        struct box *b = box_new(s, env, &s->options->limits);
-        if (b)
-            box_make(s, b);
-    }
+    for (unsigned i = 0; i < s->options->n_environments; i++)
+        stock_refill_one(s, i);
 }
 
 /* ---- requests ---- */
@@ -507,7 +538,7 @@ void box_create(struct state *s, uint32_t request, uint32_t environment, const s
         tell_failed(s, request, "there is no such environment");
         return;
     }
-    struct box *b = pool_take(s, environment, l);
+    struct box *b = stock_take(s, BOX_READY, environment, l);
     if (b) {
         b->request = request;
         b->requested = true;
@@ -519,14 +550,18 @@ void box_create(struct state *s, uint32_t request, uint32_t environment, const s
         tell_failed(s, request, e.text);
         return;
     }
-    b = box_new(s, environment, l);
+    struct box *blank = stock_take(s, BOX_BLANK, environment, l);
+    b = blank ? blank : box_new(s, environment, l);
     if (!b) {
         tell_failed(s, request, "too many sessions are open; end one first");
         return;
     }
     b->request = request;
     b->requested = b->plan.awaited = true;
-    box_make(s, b);
+    if (blank)
+        box_fill(s, b);
+    else
+        box_make(s, b);
 }
 
 struct box *box_find(struct state *s, uint32_t id)
@@ -610,6 +645,7 @@ static void on_kernel_died(struct state *s, struct box *b, int status)
         err_set(&e, 0, "the kernel process died while it was set up (wait status %d)", status);
         box_fail_step(s, b, "box-fork", &e);
         break;
+    case BOX_BLANK: /* has none */
     case BOX_READY:
         box_end(s, b);
         break;
@@ -635,7 +671,7 @@ static void on_init_died(struct state *s, struct box *b)
             err_set(&e, 0, "init died while the box was set up");
             box_fail_step(s, b, "box-fork", &e);
         }
-    } else if (b->phase == BOX_READY) {
+    } else if (b->phase == BOX_BLANK || b->phase == BOX_READY) {
         box_end(s, b);
     } else {
         box_free_when_gone(s, b);

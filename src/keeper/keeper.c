@@ -103,17 +103,19 @@ static void on_destroy(struct state *s, struct fields *f)
 static void on_status(struct state *s, struct fields *f)
 {
     cleanup_buf struct buf m = {0};
-    unsigned boxes = 0, ready = 0;
+    unsigned boxes = 0, ready = 0, blank = 0;
     uint32_t request = fields_get_u32(f);
 
     for (const struct box *b = s->boxes; b; b = b->next) {
         boxes++;
         ready += b->phase == BOX_READY;
+        blank += b->phase == BOX_BLANK;
     }
     msg_begin(&m, KEEPER_STATE);
     fields_put_u32(&m, request);
     fields_put_u32(&m, boxes);
     fields_put_u32(&m, ready);
+    fields_put_u32(&m, blank);
     fields_put_u32(&m, (uint32_t)s->zygotes[0].pid);
     fields_put_u32(&m, s->zygotes[0].started);
     owner_tell(s, &m, NULL, 0);
@@ -226,6 +228,6 @@ void keeper_run(struct state *s, int owner_fd)
             src->ready(s, src->ctx);
         }
         if (s->refill_at_ms && clock_now_ms() >= s->refill_at_ms)
-            pool_refill(s);
+            stock_refill(s);
     }
 }

@@ -22,6 +22,7 @@ struct keeper_options {
     unsigned n_environments;
     struct limits limits; /* what ready boxes are made for */
     unsigned pool;        /* ready boxes kept per environment; 0: none */
+    unsigned blanks;      /* and boxes that lack only their Python: cheaper, for when those run out */
 };
 
 /* What this host lets us enforce, found out by doing it. */

@@ -1,7 +1,7 @@
 /* state: what the keeper knows. Private to src/keeper/.
  *
  *   keeper.c   the loop, the owner's requests, deaths
- *   boxes.c    one box from its making to its end, and the pool
+ *   boxes.c    one box from its making to its end, and the stock of those made beforehand
  *   zygotes.c  starting zygotes and asking them for forks
  */
 #pragma once
@@ -31,14 +31,16 @@ struct watch {
 /* The life of a box:
  *
  *     MAKING ──▶ READY ──▶ OUT ──▶ ENDING ──▶ freed
- *        │         │                 ▲
- *        └─────────┴─────────────────┘
+ *      │  ▲        │                 ▲
+ *      ▼  │        │                 │
+ *     BLANK ───────┴─────────────────┘
  *
  * MAKING: init sets up the root while the zygote forks (or is still warming up); whichever is last
- * lets the kernel process go on. READY: it waits in the pool. OUT: an owner has it. ENDING: init was killed, and with it the
- * pid namespace; freed when init and the kernel process are reaped and the zygote has answered.
+ * lets the kernel process go on. BLANK: init's half stands, and the zygote will be asked when a box
+ * is wanted. READY: it waits in the pool. OUT: an owner has it. ENDING: init was killed, and with it
+ * the pid namespace; freed when init and the kernel process are reaped and the zygote has answered.
  */
-enum box_phase { BOX_MAKING, BOX_READY, BOX_OUT, BOX_ENDING };
+enum box_phase { BOX_MAKING, BOX_BLANK, BOX_READY, BOX_OUT, BOX_ENDING };
 
 /* The ends of a box's channels that live in it; ours until both halves have theirs. */
 struct far_ends {
@@ -53,6 +55,7 @@ struct box {
     struct box_plan plan;
     uint32_t request;   /* of the owner who waits for it */
     bool requested;     /* false: for the pool */
+    bool stay_blank;    /* no kernel process for now */
     bool tell_end;      /* the owner wants to hear that it is gone */
     bool has_cgroup;    /* its cgroup exists */
     bool memory_short;
@@ -62,6 +65,8 @@ struct box {
     struct watch init_setup, kernel_setup; /* .fd -1 when closed */
     /* the owner's ends, until they are handed over */
     int cell_fd, stdout_fd, stderr_fd, files_fd;
+    int meters[CGROUP_METERS];
+    unsigned n_meters;
     struct far_ends far;
     int namespaces[BOX_NAMESPACES]; /* until the zygote has them */
     uint64_t oom_kills; /* seen so far */
@@ -94,7 +99,7 @@ struct state {
     struct zygote zygotes[ROOT_ENVIRONMENTS];
     struct box *boxes;
     uint32_t last_id;
-    int64_t refill_at_ms; /* 0: the pool needs nothing */
+    int64_t refill_at_ms; /* 0: the stock needs nothing */
     struct early_death early[16]; /* children that died before we learned whose they are */
     unsigned n_early;
     struct msg in;
@@ -119,8 +124,7 @@ void box_not_forked(struct state *s, uint32_t id, const char *why);
 /* Every fork that was asked of a zygote of this environment will not come. */
 void boxes_zygote_lost(struct state *s, unsigned environment, const char *why);
 void boxes_zygote_warm(struct state *s, unsigned environment);
-void pool_refill(struct state *s);
-unsigned pool_count(const struct state *s, unsigned environment);
+void stock_refill(struct state *s);
 
 /* zygotes */
 int zygote_start(struct state *s, unsigned environment, struct err *e);

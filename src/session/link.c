@@ -156,6 +156,7 @@ static void on_state(struct vessel *v, struct fields *f)
             continue;
         r->state.boxes = fields_get_u32(f);
         r->state.ready = fields_get_u32(f);
+        r->state.blank = fields_get_u32(f);
         r->state.zygote_pid = (int)fields_get_u32(f);
         r->state.zygotes_started = fields_get_u32(f);
         r->answered = true;

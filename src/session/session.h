@@ -39,7 +39,7 @@ int vessel_dispatch(struct vessel *v, struct err *e);
 int vessel_wait(struct vessel *v, const bool *flag, int timeout_ms, struct err *e);
 
 struct vessel_state {
-    unsigned boxes, ready;
+    unsigned boxes, ready, blank;
     int zygote_pid;
     unsigned zygotes_started;
 };

@@ -71,7 +71,8 @@ enum keeper_msg {
     KEEPER_FAILED = 17,    /* u32 req, text why */
     KEEPER_DIED = 18,      /* u32 box, u32 wait status of the kernel process, u8 memory was short */
     KEEPER_DESTROYED = 19, /* u32 box */
-    KEEPER_STATE = 20,     /* u32 req, u32 boxes, u32 ready, u32 zygote pid, u32 zygotes started */
+    KEEPER_STATE = 20,     /* u32 req, u32 boxes, u32 ready, u32 blank, u32 zygote pid, u32 zygotes
+                              started */
     KEEPER_STANDS = 21,    /* the first message: it is ready for requests */
     KEEPER_GONE = 22,      /* text why: the keeper cannot go on */
 };
