@@ -1,8 +1,9 @@
 """The limit: a plain fork of the same warm interpreter, to its first result. Nothing is sealed.
 
-It warms with the zygote's own code, then answers requests, a JSON object a line: {"n": 30, "how":
-"kernel", "gap_ms": 0} forks 30 times, each after so much idleness, and answers the times. `how` is
-what the child does before it writes its result into a pipe:
+It warms with the zygote's own code, from the directory that is its argument, then answers requests,
+a JSON object a line: {"n": 30, "how": "kernel", "gap_ms": 0} forks 30 times, each after so much
+idleness, and answers the times; with {"seconds": 10} it forks for so long, and answers how often.
+`how` is what the child does before it writes its result into a pipe:
 
     kernel    runs the cell as a box does, with the same shell and the same frames: the limit
     ipython   runs the cell with IPython's own run_cell
@@ -16,10 +17,10 @@ import struct
 import sys
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "src", "zygote"))
+sys.path.insert(0, sys.argv[1])
 os.environ["MPLBACKEND"] = "module://retort_kernel.mpl_backend"
 
+import _retort
 import retort_kernel
 from retort_kernel import frames
 
@@ -71,17 +72,31 @@ def sample(kernel, how):
     return ns
 
 
+def samples(kernel, request):
+    times = []
+    for _ in range(request["n"]):
+        time.sleep(request["gap_ms"] / 1000)
+        times.append(sample(kernel, request["how"]))
+    return {"ns": times}
+
+
+def last(kernel, request):
+    begun, forks = time.monotonic(), 0
+    while time.monotonic() - begun < request["seconds"]:
+        sample(kernel, "kernel")
+        forks += 1
+    return {"per_second": forks / (time.monotonic() - begun)}
+
+
 def main():
     retort_kernel.warm(PRELOAD)
+    _retort.settle()
     kernel = sys.modules["retort_kernel.warm"]._kernel
     print(json.dumps({"warm": True}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)
-        times = []
-        for _ in range(request["n"]):
-            time.sleep(request["gap_ms"] / 1000)
-            times.append(sample(kernel, request["how"]))
-        print(json.dumps({"ns": times}), flush=True)
+        answer = last(kernel, request) if "seconds" in request else samples(kernel, request)
+        print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":

@@ -105,10 +105,11 @@ TIMES = [
             ("fork", "plain fork, the same cell (the limit)"),
             ("fork_ipython", "plain fork, IPython's own run_cell"),
             ("retort_ready", "retort, ready box"),
-            ("retort_cold", "retort, no ready box"),
+            ("retort_cold", "retort, no ready box, a blank one"),
+            ("retort_bare", "retort, nothing made beforehand"),
             ("fork_idle", "plain fork, after 50 ms of idleness"),
             ("retort_ready_idle", "retort, ready box, after 50 ms"),
-            ("retort_cold_idle", "retort, no ready box, after 50 ms"),
+            ("retort_cold_idle", "retort, a blank box, after 50 ms"),
             ("bubblewrap", "bubblewrap, python3"),
             ("ipykernel", "ipykernel, jupyter_client"),
             ("gvisor", "gVisor, runsc do, python3"),
@@ -170,6 +171,12 @@ def load_table(results):
             f"  {churn['made']:,} fresh boxes in {churn['elapsed_s']:.1f} s, {churn['inflight']}"
             f" at a time: {churn['per_second']:,.0f} a second, {churn['wrong']} wrong"
         )
+        if "forks_per_second" in churn:
+            share = churn["per_second"] / churn["forks_per_second"]
+            lines.append(
+                f"    plain forks from a zygote on each core (the limit):"
+                f" {churn['forks_per_second']:,.0f} a second; retort reaches {share:.2f} of it"
+            )
         lines += [f"    LEFT OVER: {fault}" for fault in churn["faults"]]
     if many:
         lines.append(
