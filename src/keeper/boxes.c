@@ -32,6 +32,8 @@
  * made for, sooner than a person's next one. */
 #define REFILL_DELAY_MS 4
 
+#define ASKED_MAX 8 /* forks asked for and not yet made */
+
 /* ---- talking to the owner ---- */
 
 static void tell_failed(struct state *s, uint32_t request, const char *why)
@@ -238,6 +240,12 @@ static void on_kernel_setup(struct state *s, void *ctx)
 {
     struct box *b = ctx;
 
+    if (b->asked_zygote) {
+        /* The fork cannot speak before we know of it: this is its end, or the zygote's. Which of
+         * them it was we hear when it is reaped. */
+        watch_close(s, &b->kernel_setup);
+        return;
+    }
     if (setup_recv(s, b, &b->kernel_setup, "the kernel process") != SETUP_DONE)
         return;
     watch_close(s, &b->kernel_setup);
@@ -362,14 +370,29 @@ static int open_meters(struct state *s, struct box *b, struct err *e)
     return n < 0 ? -1 : 0;
 }
 
-/* The other half, as soon as there is a zygote to fork from. */
+static unsigned asked_count(const struct state *s)
+{
+    unsigned n = 0;
+
+    for (const struct box *b = s->boxes; b; b = b->next)
+        n += b->asked_zygote;
+    return n;
+}
+
+/* The other half, as soon as there is a zygote to fork from. Not too many at once: what waits in a
+ * zygote's socket is lost with it. */
 static void ask_for_kernel(struct state *s, struct box *b)
 {
     struct err e = {0};
 
-    if (b->stay_blank || !s->zygotes[b->plan.environment].warm)
-        return; /* box_fill and boxes_zygote_warm come back to it */
-    TRY("box-fork", zygote_ask(s, b, &e));
+    if (b->stay_blank || !zygote_can_fork(s, b->plan.environment) || asked_count(s) >= ASKED_MAX)
+        return; /* box_fill and boxes_ask come back to it */
+    int r = step_fails("box-fork", &e) < 0 ? -1 : zygote_ask(s, b, &e);
+    /* A zygote that has just died is not the box's fault: boxes_zygote_lost begins again. */
+    if (r < 0 && e.code != EPIPE && e.code != ECONNRESET) {
+        box_fail_step(s, b, "box-fork", &e);
+        return;
+    }
     b->asked_zygote = true;
     close_far_ends(b);
 }
@@ -505,7 +528,7 @@ static void stock_refill_one(struct state *s, unsigned environment)
     bool ready_short = stock_count(s, environment, BOX_READY) < s->options->pool;
     bool blank_short = stock_count(s, environment, BOX_BLANK) < s->options->blanks;
 
-    if (!s->zygotes[environment].warm || stock_count(s, environment, BOX_MAKING) > 0 ||
+    if (!zygote_can_fork(s, environment) || stock_count(s, environment, BOX_MAKING) > 0 ||
         !(ready_short || blank_short))
         return;
     struct box *b = ready_short ? stock_take(s, BOX_BLANK, environment, l) : NULL;
@@ -604,14 +627,10 @@ static void box_fork_failed(struct state *s, struct box *b, const char *why)
         box_fail_step(s, b, "box-fork", &e);
 }
 
-void box_forked(struct state *s, uint32_t id, pid_t pid)
+static void take_fork(struct state *s, struct box *b, pid_t pid)
 {
-    struct box *b = box_find(s, id);
     struct err e = {0};
 
-    if (!b)
-        return; /* cannot be: a box waits for this answer */
-    b->asked_zygote = false;
     for (unsigned i = 0; i < s->n_early; i++)
         if (s->early[i].pid == pid) {
             s->early[i] = s->early[--s->n_early];
@@ -621,18 +640,27 @@ void box_forked(struct state *s, uint32_t id, pid_t pid)
     b->kernel_pid = pid;
     if (b->phase != BOX_MAKING)
         return; /* it was ended meanwhile; pid 1's death takes this one along */
+    if (b->kernel_setup.fd < 0) {
+        box_fork_failed(s, b, "the kernel process died at once");
+        return;
+    }
     TRY("box-attach-kernel", attach_kernel(s, b, pid, &e));
     kernel_go(s, b);
 }
 
-void box_not_forked(struct state *s, uint32_t id, const char *why)
+void box_answered(struct state *s, uint32_t id, pid_t pid, const char *why)
 {
     struct box *b = box_find(s, id);
 
-    if (!b)
-        return;
+    if (!b || !b->asked_zygote)
+        return; /* cannot be: a box waits for this answer */
+    unsigned environment = b->plan.environment;
     b->asked_zygote = false;
-    box_fork_failed(s, b, why);
+    if (pid > 0)
+        take_fork(s, b, pid);
+    else
+        box_fork_failed(s, b, why);
+    boxes_ask(s, environment);
 }
 
 static void on_kernel_died(struct state *s, struct box *b, int status)
@@ -694,17 +722,33 @@ bool box_child_died(struct state *s, pid_t pid, int status)
     return false;
 }
 
-void boxes_zygote_warm(struct state *s, unsigned environment)
+/* The one that has waited longest: new ones are at the head of the list. */
+static struct box *next_to_ask(const struct state *s, unsigned environment)
 {
-    struct box *next;
+    struct box *last = NULL;
 
-    for (struct box *b = s->boxes; b; b = next) {
-        next = b->next;
-        if (b->phase == BOX_MAKING && b->plan.environment == environment && !b->asked_zygote &&
-            !b->kernel_pid)
-            ask_for_kernel(s, b);
-    }
+    for (struct box *b = s->boxes; b; b = b->next)
+        if (b->phase == BOX_MAKING && b->plan.environment == environment && !b->stay_blank &&
+            !b->asked_zygote && !b->kernel_pid)
+            last = b;
+    return last;
+}
+
+void boxes_ask(struct state *s, unsigned environment)
+{
+    struct box *b;
+
+    /* Each turn either asks for it or fails it, so this ends. */
+    while (zygote_can_fork(s, environment) && asked_count(s) < ASKED_MAX &&
+           (b = next_to_ask(s, environment)))
+        ask_for_kernel(s, b);
     s->refill_at_ms = clock_now_ms() + 1;
+}
+
+void boxes_forget_early(struct state *s)
+{
+    if (asked_count(s) == 0)
+        s->n_early = 0;
 }
 
 /* With no reason the boxes in the making are made anew from the next zygote; those whose fork may

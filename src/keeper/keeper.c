@@ -162,9 +162,10 @@ static void on_signals(struct state *s, void *ctx)
         pid_t pid = waitpid(died.si_pid, &status, 0);
         if (box_child_died(s, pid, status) || zygote_died(s, pid, status))
             continue;
-        /* A fork of a zygote's whose name we have not heard yet: box_forked looks here. */
+        /* A fork of a zygote's whose name we have not heard yet: take_fork looks here. */
         if (s->n_early < sizeof(s->early) / sizeof(*s->early))
             s->early[s->n_early++] = (struct early_death){pid, status};
+        boxes_forget_early(s);
     }
 }
 

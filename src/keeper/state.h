@@ -77,6 +77,7 @@ struct zygote {
     pid_t pid; /* 0: none runs */
     bool warm;
     unsigned started;
+    unsigned stillborn; /* killed one after the other before they were warm */
     char words[1024]; /* the last that it wrote, for the message when it dies */
     size_t n_words;
 };
@@ -119,15 +120,19 @@ void box_signal(struct state *s, struct box *b, int signal);
 void box_end(struct state *s, struct box *b);
 /* A child of ours died; false when it is of no box. */
 bool box_child_died(struct state *s, pid_t pid, int status);
-void box_forked(struct state *s, uint32_t id, pid_t pid);
-void box_not_forked(struct state *s, uint32_t id, const char *why);
+/* The zygote has forked for this box, or (pid 0) has not, because. */
+void box_answered(struct state *s, uint32_t id, pid_t pid, const char *why);
 /* Every fork that was asked of a zygote of this environment will not come. */
 void boxes_zygote_lost(struct state *s, unsigned environment, const char *why);
-void boxes_zygote_warm(struct state *s, unsigned environment);
+/* Ask for the forks that boxes are waiting for. */
+void boxes_ask(struct state *s, unsigned environment);
+/* Forget deaths that nobody will ask for: with no fork under way, they were of boxes given up. */
+void boxes_forget_early(struct state *s);
 void stock_refill(struct state *s);
 
 /* zygotes */
 int zygote_start(struct state *s, unsigned environment, struct err *e);
+bool zygote_can_fork(const struct state *s, unsigned environment);
 /* Ask for a fork into this box. */
 int zygote_ask(struct state *s, const struct box *b, struct err *e);
 bool zygote_died(struct state *s, pid_t pid, int status);

@@ -19,6 +19,8 @@
 #include "wire/proto.h"
 #include "zygote/zygote.h"
 
+#define STILLBORN_MAX 3 /* zygotes killed in a row before they were warm */
+
 /* The compiled filter as a file: two programs, each with its length before it. */
 static int filter_file(const struct filter *f, struct err *e)
 {
@@ -154,17 +156,18 @@ static void on_control(struct state *s, void *ctx)
     switch (s->in.type) {
     case ZYGOTE_WARM:
         z->warm = true;
-        boxes_zygote_warm(s, index_of(s, z));
+        z->stillborn = 0;
+        boxes_ask(s, index_of(s, z));
         break;
     case ZYGOTE_MADE: {
         uint32_t id = fields_get_u32(&f);
-        box_forked(s, id, (pid_t)fields_get_u32(&f));
+        box_answered(s, id, (pid_t)fields_get_u32(&f), "no process was made");
         break;
     }
     case ZYGOTE_FAILED: {
         uint32_t id = fields_get_u32(&f);
         fields_get_text(&f, why, sizeof(why));
-        box_not_forked(s, id, why);
+        box_answered(s, id, 0, why);
         break;
     }
     }
@@ -202,6 +205,11 @@ int zygote_start(struct state *s, unsigned environment, struct err *e)
     return 0;
 }
 
+bool zygote_can_fork(const struct state *s, unsigned environment)
+{
+    return s->zygotes[environment].warm && s->zygotes[environment].control.fd >= 0;
+}
+
 int zygote_ask(struct state *s, const struct box *b, struct err *e)
 {
     struct zygote *z = &s->zygotes[b->plan.environment];
@@ -219,8 +227,8 @@ int zygote_ask(struct state *s, const struct box *b, struct err *e)
     return msg_send(z->control.fd, &m, fds, cgroup >= 0 ? ZYGOTE_FDS : ZYGOTE_FD_CGROUP, e);
 }
 
-/* A zygote that had been warm is replaced at once, and nobody hears of it; one that never became
- * warm would die again: whoever waits for it is told why. */
+/* A zygote that had been warm, or was killed on its way there, is replaced at once, and nobody hears
+ * of it. One that gave up by itself would do so again: whoever waits for it is told why. */
 bool zygote_died(struct state *s, pid_t pid, int status)
 {
     for (unsigned i = 0; i < s->options->n_environments; i++) {
@@ -233,7 +241,11 @@ bool zygote_died(struct state *s, pid_t pid, int status)
             on_words(s, z);
         watch_close(s, &z->control);
         watch_close(s, &z->log);
-        bool was_warm = z->warm;
+        if (!z->warm)
+            z->stillborn++;
+        bool again = z->warm || (WIFSIGNALED(status) && z->stillborn < STILLBORN_MAX);
+        if (!again)
+            z->stillborn = 0;
         z->pid = 0;
         z->warm = false;
         snprintf(why, sizeof(why),
@@ -241,7 +253,7 @@ bool zygote_died(struct state *s, pid_t pid, int status)
                  s->options->environments[i].name,
                  WIFSIGNALED(status) ? "was killed by signal" : "left with status",
                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), z->words);
-        if (was_warm && zygote_start(s, i, &e) == 0)
+        if (again && zygote_start(s, i, &e) == 0)
             boxes_zygote_lost(s, i, NULL);
         else
             boxes_zygote_lost(s, i, why);

@@ -1,0 +1,421 @@
+/* A real keeper with several sessions at once: what the command line, which has one, cannot show.
+ * Runs as root and as an ordinary user. */
+#include <dirent.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "keeper/keeper.h"
+#include "session/session.h"
+
+#define PATIENCE_MS 60000
+#define POOL 2
+#define BLANKS 1
+#define MANY 1000
+#define AT_ONCE 6
+#define CROWD 60
+
+struct guest {
+    struct session *session;
+    bool opened, done, ended, failed;
+    char answer[1024]; /* the text of the last result, or of what went wrong */
+};
+
+static struct keeper keeper;
+static struct vessel *vessel;
+static struct limits limits;
+
+/* ---- guests ---- */
+
+static void on_opened(void *ctx, struct session *s, const struct err *e)
+{
+    struct guest *g = ctx;
+
+    g->session = s;
+    g->opened = true;
+    g->failed = e != NULL;
+    if (e)
+        snprintf(g->answer, sizeof(g->answer), "%s", e->text);
+}
+
+static void on_done(void *ctx, struct session *s, struct cell *c)
+{
+    struct guest *g = ctx;
+    (void)s;
+
+    snprintf(g->answer, sizeof(g->answer), "%s %s", cell_status_name(c->status),
+             c->error.value ? c->error.value : "");
+    for (unsigned i = 0; i < c->n_outputs; i++)
+        for (unsigned j = 0; j < c->outputs[i].n_parts; j++)
+            if (strcmp(c->outputs[i].parts[j].type, "text/plain") == 0)
+                snprintf(g->answer, sizeof(g->answer), "%s", c->outputs[i].parts[j].data);
+    g->done = true;
+    cell_free(c);
+}
+
+static void on_ended(void *ctx, struct session *s)
+{
+    (void)s;
+    ((struct guest *)ctx)->ended = true;
+}
+
+static const struct session_events events = {
+    .opened = on_opened, .done = on_done, .ended = on_ended};
+
+static void wait_until(const bool *flag, const char *what)
+{
+    struct err e = {0};
+
+    int r = vessel_wait(vessel, flag, PATIENCE_MS, &e);
+    if (r < 0)
+        fail_msg("%s: %s", what, e.text);
+    if (r == 0)
+        fail_msg("%s: nothing came within a minute", what);
+}
+
+static void rest(int ms)
+{
+    const bool never = false;
+    struct err e = {0};
+
+    if (vessel_wait(vessel, &never, ms, &e) < 0)
+        fail_msg("the keeper is gone: %s", e.text);
+}
+
+static void invite(struct guest *g)
+{
+    *g = (struct guest){0};
+    g->session = session_open(vessel, 0, &limits, &events, g);
+    assert_non_null(g->session);
+}
+
+static void welcome(struct guest *g)
+{
+    wait_until(&g->opened, "a session");
+    if (g->failed)
+        fail_msg("a session did not open: %s", g->answer);
+}
+
+static void ask(struct guest *g, const char *code)
+{
+    struct err e = {0};
+
+    g->done = false;
+    if (session_run(g->session, code, strlen(code), 0, &e) < 0)
+        fail_msg("%s: %s", code, e.text);
+}
+
+static const char *answer(struct guest *g, const char *code)
+{
+    ask(g, code);
+    wait_until(&g->done, code);
+    return g->answer;
+}
+
+static void dismiss(struct guest *g)
+{
+    session_close(g->session);
+}
+
+/* ---- the keeper's state ---- */
+
+static struct vessel_state state_now(void)
+{
+    struct vessel_state st;
+    struct err e = {0};
+
+    if (vessel_state(vessel, &st, &e) < 0)
+        fail_msg("vessel_state: %s", e.text);
+    return st;
+}
+
+/* Until nothing but the full stock is there. */
+static void settle(void)
+{
+    int64_t until = clock_now_ms() + PATIENCE_MS;
+
+    for (;;) {
+        struct vessel_state st = state_now();
+        if (st.ready == POOL && st.blank == BLANKS && st.boxes == POOL + BLANKS)
+            return;
+        if (clock_now_ms() > until)
+            fail_msg("the stock is not full: %u boxes, %u ready, %u blank", st.boxes, st.ready,
+                     st.blank);
+        rest(2);
+    }
+}
+
+static int count(const char *directory)
+{
+    DIR *d = opendir(directory);
+    int n = 0;
+
+    if (!d)
+        return -1; /* an ordinary user may not look there */
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+static int keepers_descriptors(void)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/fd", (int)keeper.pid);
+    return count(path);
+}
+
+static bool is_in(pid_t pid, pid_t inner, pid_t *ret_parent)
+{
+    char path[64], line[256];
+    bool found = false;
+
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof(line), f)) {
+        int parent, outside, inside;
+        if (sscanf(line, "PPid: %d", &parent) == 1)
+            *ret_parent = parent;
+        if (sscanf(line, "NSpid: %d %d", &outside, &inside) == 2 && inside == inner)
+            found = true;
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* The host's number of the process that has this number with the keeper. */
+static pid_t outside(pid_t inner)
+{
+    DIR *d = opendir("/proc");
+    pid_t found = 0;
+
+    for (struct dirent *entry; d && (entry = readdir(d));) {
+        pid_t pid = atoi(entry->d_name), parent = 0;
+        if (pid > 0 && is_in(pid, inner, &parent) && parent == keeper.pid)
+            found = pid;
+    }
+    closedir(d);
+    return found;
+}
+
+static void kill_zygote(void)
+{
+    pid_t pid = outside(state_now().zygote_pid);
+
+    if (pid > 0)
+        kill(pid, SIGKILL);
+}
+
+/* ---- tests ---- */
+
+static void test_two_at_once_know_nothing_of_each_other(void **unused)
+{
+    struct guest a, b;
+    (void)unused;
+
+    invite(&a);
+    invite(&b);
+    welcome(&a);
+    welcome(&b);
+    answer(&a, "import os\n"
+               "x = 'a'\n"
+               "for d in ('/mnt/data', '/tmp', '/dev/shm', '/home/user'):\n"
+               "    open(d + '/mine', 'w').write('a')");
+    assert_string_equal(answer(&b, "'x' in globals()"), "False");
+    assert_string_equal(answer(&b, "import os\n"
+                                   "[d for d in ('/mnt/data', '/tmp', '/dev/shm', '/home/user')\n"
+                                   " if os.path.exists(d + '/mine')]"),
+                        "[]");
+    answer(&b, "x = 'b'");
+    assert_string_equal(answer(&a, "x"), "'a'");
+    assert_string_equal(answer(&b, "x"), "'b'");
+    char mine[1024];
+    snprintf(mine, sizeof(mine), "%s", answer(&a, "os.urandom(4), __import__('random').random()"));
+    assert_string_not_equal(answer(&b, "os.urandom(4), __import__('random').random()"), mine);
+    /* The end of one is not the other's. */
+    dismiss(&a);
+    assert_string_equal(answer(&b, "x"), "'b'");
+    dismiss(&b);
+    settle();
+}
+
+static void test_ready_ones_first_then_forks(void **unused)
+{
+    struct guest guests[POOL + BLANKS + 2];
+    unsigned from_pool = 0;
+    (void)unused;
+
+    settle();
+    for (unsigned i = 0; i < POOL + BLANKS + 2; i++)
+        invite(&guests[i]);
+    for (unsigned i = 0; i < POOL + BLANKS + 2; i++) {
+        welcome(&guests[i]);
+        from_pool += session_from_pool(guests[i].session);
+        assert_string_equal(answer(&guests[i], "1+1"), "2");
+    }
+    assert_int_equal(from_pool, POOL);
+    for (unsigned i = 0; i < POOL + BLANKS + 2; i++)
+        dismiss(&guests[i]);
+    settle();
+}
+
+static void test_other_limits_are_not_served_from_stock_that_cannot(void **unused)
+{
+    struct limits standard = limits;
+    struct guest g;
+    (void)unused;
+
+    settle();
+    limits.disk = 8 << 20; /* a mount's size cannot be changed from outside */
+    invite(&g);
+    welcome(&g);
+    assert_false(session_from_pool(g.session));
+    assert_string_equal(answer(&g, "import os; s = os.statvfs('/mnt/data'); s.f_blocks * s.f_frsize"),
+                        "8388608");
+    dismiss(&g);
+    limits = standard;
+    settle();
+}
+
+static void test_killed_zygote_is_replaced(void **unused)
+{
+    struct guest old, young[3];
+    unsigned before = state_now().zygotes_started;
+    (void)unused;
+
+    settle();
+    invite(&old);
+    welcome(&old);
+    answer(&old, "x = 41");
+    kill_zygote();
+    for (unsigned i = 0; i < 3; i++)
+        invite(&young[i]);
+    for (unsigned i = 0; i < 3; i++) {
+        welcome(&young[i]);
+        assert_string_equal(answer(&young[i], "1+1"), "2");
+        dismiss(&young[i]);
+    }
+    assert_string_equal(answer(&old, "x + 1"), "42");
+    dismiss(&old);
+    settle();
+    assert_true(state_now().zygotes_started > before);
+}
+
+static void test_zygotes_killed_in_the_act(void **unused)
+{
+    struct guest guests[AT_ONCE];
+    (void)unused;
+
+    for (unsigned round = 0; round < 6; round++) {
+        for (unsigned i = 0; i < AT_ONCE; i++)
+            invite(&guests[i]);
+        usleep(round * 1500);
+        kill_zygote();
+        for (unsigned i = 0; i < AT_ONCE; i++) {
+            welcome(&guests[i]);
+            assert_string_equal(answer(&guests[i], "1+1"), "2");
+            dismiss(&guests[i]);
+        }
+    }
+    settle();
+}
+
+static void test_more_at_once_than_are_asked_for(void **unused)
+{
+    struct guest guests[CROWD];
+    (void)unused;
+
+    for (unsigned i = 0; i < CROWD; i++)
+        invite(&guests[i]);
+    for (unsigned i = 0; i < CROWD; i++)
+        welcome(&guests[i]);
+    for (unsigned i = 0; i < CROWD; i++) {
+        char code[32], expected[16];
+        snprintf(code, sizeof(code), "x = %u; x", i);
+        snprintf(expected, sizeof(expected), "%u", i);
+        assert_string_equal(answer(&guests[i], code), expected);
+    }
+    for (unsigned i = 0; i < CROWD; i++) {
+        char expected[16];
+        snprintf(expected, sizeof(expected), "%u", i);
+        assert_string_equal(answer(&guests[i], "x"), expected);
+        dismiss(&guests[i]);
+    }
+    settle();
+}
+
+static void test_thousands_leave_nothing(void **unused)
+{
+    struct guest guests[AT_ONCE];
+    (void)unused;
+
+    settle();
+    int ours = count("/proc/self/fd"), theirs = keepers_descriptors();
+    for (unsigned made = 0; made < MANY; made += AT_ONCE) {
+        for (unsigned i = 0; i < AT_ONCE; i++)
+            invite(&guests[i]);
+        for (unsigned i = 0; i < AT_ONCE; i++) {
+            welcome(&guests[i]);
+            ask(&guests[i], "1+1");
+        }
+        for (unsigned i = 0; i < AT_ONCE; i++) {
+            wait_until(&guests[i].done, "1+1");
+            assert_string_equal(guests[i].answer, "2");
+            dismiss(&guests[i]);
+        }
+    }
+    settle();
+    assert_int_equal(count("/proc/self/fd"), ours);
+    assert_int_equal(keepers_descriptors(), theirs);
+}
+
+/* ---- the house ---- */
+
+static int open_house(void **unused)
+{
+    static char name[] = "default", python[] = "/usr/bin/python3", preload[] = "";
+    const struct environment environment = {.name = name, .python = python, .preload = preload};
+    struct keeper_options o = {
+        .environments = &environment, .n_environments = 1, .pool = POOL, .blanks = BLANKS};
+    struct err e = {0};
+    (void)unused;
+
+    limits_default(&limits);
+    o.limits = limits;
+    if (keeper_start(&o, &keeper, &e) < 0 || !(vessel = vessel_new(keeper.fd, &e)))
+        fail_msg("the keeper: %s", e.text);
+    return 0;
+}
+
+static int close_house(void **unused)
+{
+    (void)unused;
+    vessel_free(vessel);
+    keeper_stop(&keeper);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_two_at_once_know_nothing_of_each_other),
+        cmocka_unit_test(test_ready_ones_first_then_forks),
+        cmocka_unit_test(test_other_limits_are_not_served_from_stock_that_cannot),
+        cmocka_unit_test(test_killed_zygote_is_replaced),
+        cmocka_unit_test(test_zygotes_killed_in_the_act),
+        cmocka_unit_test(test_more_at_once_than_are_asked_for),
+        cmocka_unit_test(test_thousands_leave_nothing),
+    };
+    return cmocka_run_group_tests(tests, open_house, close_house);
+}
