@@ -187,7 +187,7 @@ static void on_usage(struct init *in, struct fields *f, struct msg *m)
     (void)m;
 
     uint32_t req = fields_get_u32(f);
-    usage_sample(&in->usage);
+    usage_sample(&in->usage, in->plan->pids);
     msg_begin(&b, FILE_USAGE_IS);
     fields_put_u32(&b, req);
     fields_put_u64(&b, in->usage.cpu_us);
@@ -221,7 +221,7 @@ static void reap(void)
  * is told first, so that the session's owner learns the truth. */
 static void watch_memory(struct init *in)
 {
-    usage_sample(&in->usage);
+    usage_sample(&in->usage, in->plan->pids);
     if (in->plan->memory == LIMIT_NONE || in->usage.now <= in->plan->memory)
         return;
     if (!in->told_short)

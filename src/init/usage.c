@@ -44,22 +44,24 @@ static uint64_t memory_of(const char *pid)
     return 0;
 }
 
-/* utime, stime, cutime, cstime are the 14th to 17th fields; the name before them may hold blanks and
- * brackets, so counting starts behind the last bracket. */
-static uint64_t cpu_of(const char *pid)
+/* The name may hold blanks and brackets, so counting starts behind the last bracket. */
+static void read_stat(const char *pid, uint64_t *cpu_us, uint64_t *threads)
 {
+    enum { NAME = 2, UTIME = 14, CSTIME = 17, THREADS = 20 };
     char text[1024];
     uint64_t ticks = 0;
 
     if (read_proc(pid, "stat", text, sizeof(text)) < 0)
-        return 0;
-    char *at = strrchr(text, ')');
-    for (int field = 2; at && field < 17; field++) {
+        return;
+    const char *at = strrchr(text, ')');
+    for (int field = NAME + 1; at && field <= THREADS; field++) {
         at = strchr(at + 1, ' ');
-        if (at && field >= 13)
+        if (at && field >= UTIME && field <= CSTIME)
             ticks += strtoull(at + 1, NULL, 10);
+        if (at && field == THREADS)
+            *threads += strtoull(at + 1, NULL, 10);
     }
-    return ticks * 1000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+    *cpu_us += ticks * 1000000 / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
 static uint64_t files_in_memory(void)
@@ -74,9 +76,9 @@ static uint64_t files_in_memory(void)
     return sum;
 }
 
-void usage_sample(struct usage *u)
+void usage_sample(struct usage *u, uint64_t pids)
 {
-    uint64_t memory = files_in_memory(), cpu = 0;
+    uint64_t memory = files_in_memory(), cpu = 0, threads = 0;
     struct rusage reaped;
     DIR *d = opendir("/proc");
 
@@ -84,7 +86,7 @@ void usage_sample(struct usage *u)
         if (!isdigit((unsigned char)entry->d_name[0]) || strcmp(entry->d_name, "1") == 0)
             continue;
         memory += memory_of(entry->d_name);
-        cpu += cpu_of(entry->d_name);
+        read_stat(entry->d_name, &cpu, &threads);
     }
     if (d)
         closedir(d);
@@ -97,4 +99,5 @@ void usage_sample(struct usage *u)
         u->peak = memory;
     if (cpu > u->cpu_us)
         u->cpu_us = cpu;
+    u->crowded += threads >= pids;
 }

@@ -54,7 +54,7 @@ enum file_msg {
                          (32, or none), bytes path; then FILE_DONE ends the list */
     FILE_USED = 19,   /* u32 req, u64 bytes, u64 files */
     FILE_USAGE_IS = 20, /* u32 req, u64 cpu_us (all processes of the box, dead ones too), u64
-                           peak_bytes, u64 times a process was refused */
+                           peak_bytes, u64 times that no further process could be started */
 };
 
 enum file_change { FILE_CREATED = 0, FILE_CHANGED = 1, FILE_DELETED = 2 };
