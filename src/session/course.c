@@ -93,6 +93,15 @@ void course_begin(struct session *s, uint64_t timeout_ms)
     plan_cpu_check(s, now);
 }
 
+static void interrupt(struct session *s)
+{
+    link_signal(s, SIGINT);
+    /* The keeper answers in order. With this answer the signal has been sent: a cell that ends by
+     * itself meanwhile waits for it, or the next one would be struck. */
+    s->course.barrier_req = vessel_req(s->vessel);
+    link_status(s->vessel, s->course.barrier_req);
+}
+
 void course_stop(struct session *s, enum stop_reason why)
 {
     if (s->state != RUNNING)
@@ -100,12 +109,8 @@ void course_stop(struct session *s, enum stop_reason why)
     s->course.why = why;
     s->state = STOPPING;
     s->cpu_check_us = NEVER;
-    link_signal(s, SIGINT);
-    /* The keeper answers in order. With this answer the signal has been sent: a cell that ends by
-     * itself meanwhile waits for it, or the next one would be struck. */
-    s->course.barrier_req = vessel_req(s->vessel);
-    link_status(s->vessel, s->course.barrier_req);
-    session_deadline(s, clock_now_us() + GRACE_US);
+    interrupt(s);
+    session_deadline(s, clock_now_us() + INSIST_US);
 }
 
 static void kill_it(struct session *s)
@@ -331,7 +336,13 @@ void course_timer(struct session *s, int64_t now_us)
         kill_it(s);
         break;
     case STOPPING:
-        kill_it(s);
+        if (!s->course.insisted) {
+            s->course.insisted = true;
+            interrupt(s);
+            session_deadline(s, now_us + GRACE_US - INSIST_US);
+        } else {
+            kill_it(s);
+        }
         break;
     case DYING: /* the keeper cannot tell: the box is beyond us, and so is this cell */
         channel_drain(s);

@@ -11,10 +11,11 @@
  * States of a session, and what ends each:
  *
  *     OPENING ──created──▶ IDLE ──run──▶ RUNNING ──DONE──▶ SETTLING ──answers──▶ IDLE
- *                                          │ │ ▲              ▲  │
- *               wall, cpu, client: SIGINT  │ │ └ DONE ─┐      │  └─ it died, or init is mute ─▶
- * ENDED │ └▶ STOPPING ─────┤ EOF on its channel       ▼      │ 2 s       │ died SILENT ─100 ms─▶
- * DYING (SIGKILL was sent)
+ *
+ *     RUNNING  ──wall, cpu, client: SIGINT──▶ STOPPING ──DONE──▶ SETTLING
+ *     STOPPING ──1.5 s: SIGINT again; 2 s: SIGKILL──▶ DYING ──died──▶ SETTLING
+ *     RUNNING, STOPPING ──EOF on its channel──▶ SILENT ──100 ms: SIGKILL──▶ DYING
+ *     SETTLING ──it died, or init is mute──▶ ENDED
  *
  * A box that breaks the protocol goes to DYING from wherever it is; without a cell, to ENDED.
  *
@@ -37,6 +38,10 @@
 
 #define NEVER INT64_MAX
 #define GRACE_US 2000000         /* from SIGINT to SIGKILL; the contract's */
+/* When SIGINT is sent again: CPython discards what is raised in a __del__ or a fork hook, and a cell
+ * that happened to be there would be killed for nothing. Late, because a cell that cleans up after
+ * the first one should come to its end. */
+#define INSIST_US 1500000
 #define SILENT_US 100000         /* from EOF on the channel to SIGKILL */
 #define DYING_US 5000000         /* from SIGKILL until we stop waiting for the keeper's word */
 #define SETTLE_US 5000000        /* for init's answers after a cell, and a second more for each */
@@ -74,6 +79,7 @@ struct course {
     int64_t started_us, ended_us;
     uint64_t timeout_ms;
     enum stop_reason why; /* the first one counts */
+    bool insisted;        /* we sent SIGINT again */
     bool killed;          /* we sent SIGKILL */
     const char *fault;    /* how the interpreter broke the rules: a sentence, or NULL */
     bool done;            /* DONE came, with: */
