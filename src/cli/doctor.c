@@ -287,7 +287,7 @@ static int examine(struct doctor *d, struct err *e)
     heading(d, "This host");
     tell_kernel(d);
     tell_user(d);
-    if (owner_start(&d->owner, &d->env, &limits, true, e) < 0) {
+    if (owner_start(&d->owner, &d->env, &limits, e) < 0) {
         tell_failure(d, e);
         return 0;
     }

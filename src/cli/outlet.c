@@ -14,9 +14,9 @@
 #define WAITING_MAX (4u << 20) /* with more than this waiting, adding blocks */
 #define PIECE 4096 /* PIPE_BUF: what a pipe that polls writable takes without blocking */
 
-void outlet_init(struct outlet *o, bool guarded)
+void outlet_init(struct outlet *o)
 {
-    *o = (struct outlet){.guarded = guarded};
+    *o = (struct outlet){0};
     for (int fd = 1; fd <= 2; fd++)
         o->tty[fd] = isatty(fd) == 1;
 }
@@ -65,7 +65,7 @@ void outlet_guest(struct outlet *o, int fd, const char *text, size_t len)
 {
     cleanup_buf struct buf harmless = {0};
 
-    if (!o->guarded || !o->tty[fd]) {
+    if (!o->tty[fd]) {
         add(o, fd, text, len);
         return;
     }

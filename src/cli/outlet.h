@@ -22,17 +22,16 @@ struct outlet {
         size_t len;
     } * runs; /* which of the bytes go where */
     size_t n_runs, first_run, runs_cap;
-    bool guarded; /* guests' text is sanitised where it meets a terminal */
     bool closed;  /* nobody reads our stdout any more: all further text is dropped */
     bool tty[3];  /* by descriptor */
     bool midline; /* the last byte for a terminal was not a newline */
     struct sanitiser sanitiser[3];
 };
 
-void outlet_init(struct outlet *o, bool guarded);
+void outlet_init(struct outlet *o);
 void outlet_done(struct outlet *o);
 
-/* A guest's text, for stdout (fd 1) or stderr (2). */
+/* A guest's text, for stdout (fd 1) or stderr (2): sanitised where that is a terminal. */
 void outlet_guest(struct outlet *o, int fd, const char *text, size_t len);
 /* The end of a guest's text: colours go off. */
 void outlet_guest_end(struct outlet *o);

@@ -32,14 +32,14 @@ static int take_signals(struct owner *o, struct err *e)
 }
 
 int owner_start(struct owner *o, const struct environment *env, const struct limits *limits,
-                bool guarded, struct err *e)
+                struct err *e)
 {
     struct keeper_options options = {.environments = env, .n_environments = 1, .limits = *limits};
 
     *o = (struct owner){.signal_fd = -1};
     if (keeper_start(&options, &o->keeper, e) < 0)
         return -1;
-    outlet_init(&o->out, guarded);
+    outlet_init(&o->out);
     o->vessel = vessel_new(o->keeper.fd, e);
     if (!o->vessel)
         fd_close(&o->keeper.fd);

@@ -25,7 +25,7 @@ struct owner {
 /* Start a keeper with one environment and no ready boxes. From here on, signals come through
  * owner_turn, and owner_stop must be called. */
 int owner_start(struct owner *o, const struct environment *env, const struct limits *limits,
-                bool guarded, struct err *e);
+                struct err *e);
 /* Write what waits, end the keeper and everything below it. Sessions first. */
 void owner_stop(struct owner *o);
 

@@ -296,7 +296,7 @@ static int run(struct repl *r)
     bool json = r->options.json;
     struct err e;
 
-    if (owner_start(&r->owner, &r->env, limits, true, &e) < 0)
+    if (owner_start(&r->owner, &r->env, limits, &e) < 0)
         return owner_failed(&e);
     show_init(&r->show, &r->owner.out, limits, r->out_dir ? &r->export : NULL, json);
     int status = fresh_session(r, &e);

@@ -273,7 +273,7 @@ static int run(struct job *j)
     struct options *o = &j->options;
     struct err e;
 
-    if (owner_start(&j->owner, &j->env, &o->limits, false, &e) < 0)
+    if (owner_start(&j->owner, &j->env, &o->limits, &e) < 0)
         return owner_failed(&e);
     show_init(&j->show, &j->owner.out, &o->limits, j->out_dir ? &j->export : NULL, o->json);
     int status = guest_open(&j->guest, &j->owner, &o->limits, &j->show.view, &e);

@@ -37,6 +37,13 @@ class Streams(cli.Case):
         done = cli.run("run", "-c", r"print('\x1b[31mred\x1b]0;title\x07 é ü 漢字 \x9b')")
         self.assertEqual(done.out, "\x1b[31mred\x1b]0;title\x07 é ü 漢字 \x9b\n")
 
+    def test_a_terminal_gets_colours_and_no_other_control(self):
+        with cli.Terminal("run", "-c", r"print('\x1b[31mred\x1b]0;title\x07\x1b[2J\x1b]52;c;eA==\x07')") as t:
+            self.assertEqual(t.wait(), 0)
+            self.assertIn(b"\x1b[31mred", t.seen)
+            for control in (b"title", b"\x1b[2J", b"\x1b]52"):
+                self.assertNotIn(control, t.seen)
+
     def test_displays(self):
         done = cli.run("run", "-c", "from IPython.display import display, HTML\n"
                                     "display({'a': 1})\ndisplay(HTML('<b>x</b>'))\nprint('end')")
