@@ -221,10 +221,8 @@ void files_read(struct session *s)
 {
     struct err e;
 
-    for (unsigned i = 0; i < TURN && !s->closed; i++) {
+    for (unsigned i = 0; i < TURN && !s->closed && s->sources[FROM_FILES].fd >= 0; i++) {
         cleanup_msg struct msg m;
-        if (s->sources[FROM_FILES].fd < 0)
-            return;
         int got = msg_recv(s->sources[FROM_FILES].fd, &m, &e);
         if (got < 0 && e.code == EAGAIN)
             return;
