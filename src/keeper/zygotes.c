@@ -93,6 +93,7 @@ _Noreturn static void become_zygote(struct state *s, unsigned environment, int c
     const int from[] = {null, log, log, control, filter};
     if (null < 0 || fd_place(from, 5, 0, 5) < 0)
         goto failed;
+    log = STDERR_FILENO; /* its old number is closed with the rest, or is somebody else's by now */
     close_range(ZYGOTE_FILTER_FD + 1, ~0U, 0);
     for (int sig = 1; sig < NSIG; sig++)
         signal(sig, SIG_DFL);

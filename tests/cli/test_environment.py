@@ -152,3 +152,13 @@ class Environment(cli.Case):
         self.assertStatus(done, 125)
         self.assertEqual(done.out, "")
         self.assertIn("step zygote-start", done.err)
+
+    def test_an_interpreter_that_is_no_program_says_why(self):
+        os.makedirs(self.path("garbage/bin"))
+        with open(self.path("garbage/bin/python3"), "wb") as f:
+            f.write(b"\x7fELF, or not")
+        os.chmod(self.path("garbage/bin/python3"), 0o755)
+        done = cli.run("run", "--environment", self.path("garbage"), "-c", "print(1)")
+        self.assertStatus(done, 125)
+        self.assertIn("cannot start", done.err)
+        self.assertIn("Exec format error", done.err)
