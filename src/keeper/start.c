@@ -394,6 +394,7 @@ static int launch(const struct keeper_options *o, struct ground *g, struct keepe
     char runner[PATH_MAX];
     int pair[2];
 
+    *ret_step = NULL; /* what comes first is no step, and has no step's remedy */
     if (find_runner(runner, sizeof(runner), e) < 0 || msg_pair(pair, e) < 0)
         return -1;
     cleanup_fd int mine = pair[0], its = pair[1], pidfd = -1;
