@@ -130,6 +130,8 @@ static void wall_kills_what_does_not_yield(void **state)
     assert_int_equal(next_signal(500), SIGINT);
     keeper_answers();
     int64_t start = clock_now_ms();
+    assert_int_equal(next_signal(2000), SIGINT); /* once more, before it is too late */
+    assert_in_range(clock_now_ms() - start, 1400, 1800);
     assert_int_equal(next_signal(3000), SIGKILL);
     int64_t grace = clock_now_ms() - start;
     assert_in_range(grace, 1900, 2300);
@@ -245,6 +247,7 @@ static void an_interrupt_that_is_ignored_kills(void **state)
     fake_run(&f, "…");
     session_interrupt(f.session);
     assert_int_equal(next_signal(50), SIGINT);
+    assert_int_equal(next_signal(2500), SIGINT);
     assert_int_equal(next_signal(2500), SIGKILL);
     fake_died(&f, SIGKILL, false);
     fake_init_answers(&f);
