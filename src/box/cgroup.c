@@ -491,24 +491,6 @@ int cgroup_meters(const struct cgroup_ground *g, unsigned box, int ret[CGROUP_ME
     return CGROUP_METERS;
 }
 
-uint64_t cgroup_oom_kills(const struct cgroup_ground *g, unsigned box)
-{
-    char text[1024];
-    cleanup_fd int fd = -1;
-
-    if (g->version == 0)
-        return 0;
-    fd = open_meter(g, box, g->version == 1 ? "memory.oom_control" : "memory.events", O_RDONLY);
-    if (fd < 0)
-        return 0;
-    ssize_t n = fd_read_full(fd, text, sizeof(text) - 1);
-    if (n < 0)
-        return 0;
-    text[n] = '\0';
-    const char *at = strstr(text, "oom_kill ");
-    return at ? strtoull(at + strlen("oom_kill "), NULL, 10) : 0;
-}
-
 int cgroup_remove(const struct cgroup_ground *g, unsigned box, struct err *e)
 {
     char name[32];

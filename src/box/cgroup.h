@@ -49,7 +49,5 @@ int cgroup_attach(const struct cgroup_ground *g, unsigned box, pid_t pid, struct
 /* Descriptors that tell what the box used (see proto.h), for its owner. The count, or -1. */
 int cgroup_meters(const struct cgroup_ground *g, unsigned box, int ret[CGROUP_METERS],
                   struct err *e);
-/* How often the kernel killed a process in it for want of memory. */
-uint64_t cgroup_oom_kills(const struct cgroup_ground *g, unsigned box);
 /* Remove an empty one. EBUSY while a process is still dying in it. */
 int cgroup_remove(const struct cgroup_ground *g, unsigned box, struct err *e);

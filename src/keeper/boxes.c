@@ -50,8 +50,6 @@ static void tell_died(struct state *s, struct box *b, int status)
 {
     cleanup_buf struct buf m = {0};
 
-    if (cgroup_oom_kills(&s->cgroups, b->id) > b->oom_kills)
-        b->memory_short = true;
     msg_begin(&m, KEEPER_DIED);
     fields_put_u32(&m, b->id);
     fields_put_u32(&m, (uint32_t)status);

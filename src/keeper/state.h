@@ -58,7 +58,7 @@ struct box {
     bool stay_blank;    /* no kernel process for now */
     bool tell_end;      /* the owner wants to hear that it is gone */
     bool has_cgroup;    /* its cgroup exists */
-    bool memory_short;
+    bool memory_short;  /* init said so: only where there is no cgroup */
     pid_t init_pid, kernel_pid; /* 0: not there */
     bool init_stands;
     bool asked_zygote;  /* a fork is under way; the answer will come */
@@ -69,7 +69,6 @@ struct box {
     unsigned n_meters;
     struct far_ends far;
     int namespaces[BOX_NAMESPACES]; /* until the zygote has them */
-    uint64_t oom_kills; /* seen so far */
 };
 
 struct zygote {

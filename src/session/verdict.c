@@ -81,6 +81,7 @@ static void say_how_it_died(const struct session *s, struct cell *c)
 static void judge_death(const struct session *s, struct cell *c)
 {
     const struct course *k = &s->course;
+    /* By the meter, which knows since when, or by init's word where there is no meter. */
     bool oom = s->memory_short || s->usage.oom_kills > k->before.oom_kills;
 
     if (s->died && !k->killed && !k->fault) {

@@ -69,7 +69,8 @@ enum keeper_msg {
     KEEPER_CREATED = 16,   /* u32 req, u32 box, u8 from_pool, u8 meter (enum meter_kind); fds: cell
                               stream, stdout, stderr, files, then the meter's in the order below */
     KEEPER_FAILED = 17,    /* u32 req, text why */
-    KEEPER_DIED = 18,      /* u32 box, u32 wait status of the kernel process, u8 memory was short */
+    KEEPER_DIED = 18,      /* u32 box, u32 wait status of the kernel process, u8 init said that
+                              memory was short (see SETUP_SHORT) */
     KEEPER_DESTROYED = 19, /* u32 box */
     KEEPER_STATE = 20,     /* u32 req, u32 boxes, u32 ready, u32 blank, u32 zygote pid, u32 zygotes
                               started */
