@@ -125,33 +125,57 @@ static void remove_stale(int parent)
         closedir(d);
 }
 
-/* Our directory below `where`, in …/retort when we are root at the top of a hierarchy. */
-static int make_ground_dir(struct cgroup_ground *g, const char *where, bool below_parent,
-                           struct err *e)
+/* Where our directory goes: `where` itself, or …/retort in it. */
+static int open_parent(const char *where, bool below, struct err *e)
 {
     cleanup_fd int top = open(where, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (top < 0)
         return err_set(e, errno, "cannot open %s", where);
-    cleanup_fd int parent = -1;
-    if (below_parent) {
-        if (mkdirat(top, PARENT, 0755) < 0 && errno != EEXIST)
-            return err_set(e, errno, "cannot make %s/%s", where, PARENT);
-        parent = openat(top, PARENT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (parent < 0)
-            return err_set(e, errno, "cannot open %s/%s", where, PARENT);
-        remove_stale(parent);
-    } else {
-        parent = fd_steal(&top);
-    }
-    if (mkdirat(parent, g->name, 0755) < 0)
+    if (!below)
+        return fd_steal(&top);
+    if (mkdirat(top, PARENT, 0755) < 0 && errno != EEXIST)
+        return err_set(e, errno, "cannot make %s/%s", where, PARENT);
+    int parent = openat(top, PARENT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return parent < 0 ? err_set(e, errno, "cannot open %s/%s", where, PARENT) : parent;
+}
+
+/* The directory, locked: that says that we live (see remove_stale). ENOENT: another retort, at its
+ * start or at its end, has taken it or its parent for left over. */
+static int make_locked(int parent, const char *name, const char *where, struct err *e)
+{
+    struct stat st;
+
+    if (mkdirat(parent, name, 0755) < 0)
         return err_set(e, errno, "cannot make a cgroup in %s", where);
-    cleanup_fd int dir = openat(parent, g->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    cleanup_fd int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return err_set(e, errno, "cannot open the new cgroup in %s", where);
-    flock(dir, LOCK_EX | LOCK_NB); /* says that we live: see remove_stale */
-    g->dirs[g->n_dirs] = fd_steal(&dir);
-    g->parents[g->n_dirs++] = fd_steal(&parent);
-    return 0;
+    while (flock(dir, LOCK_EX) < 0)
+        if (errno != EINTR)
+            return err_set(e, errno, "cannot lock the new cgroup in %s", where);
+    if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return err_set(e, errno, "cannot keep the new cgroup in %s", where);
+    return fd_steal(&dir);
+}
+
+/* Our directory below `where`, in …/retort when we are root at the top of a hierarchy. */
+static int make_ground_dir(struct cgroup_ground *g, const char *where, bool below_parent,
+                           struct err *e)
+{
+    for (int tries = 0; tries < 100; tries++) {
+        cleanup_fd int parent = open_parent(where, below_parent, e);
+        if (parent >= 0 && below_parent && tries == 0)
+            remove_stale(parent);
+        cleanup_fd int dir = parent < 0 ? -1 : make_locked(parent, g->name, where, e);
+        if (dir >= 0) {
+            g->dirs[g->n_dirs] = fd_steal(&dir);
+            g->parents[g->n_dirs++] = fd_steal(&parent);
+            return 0;
+        }
+        if (!below_parent || e->code != ENOENT)
+            return -1;
+    }
+    return -1;
 }
 
 static int give(int dir, const char *path, uid_t owner, struct err *e)
