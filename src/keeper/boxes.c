@@ -32,7 +32,7 @@
  * made for, sooner than a person's next one. */
 #define REFILL_DELAY_MS 4
 
-#define ASKED_MAX 8 /* forks asked for and not yet made */
+#define ASKED_MAX 8 /* forks asked of one zygote and not yet made */
 
 /* ---- talking to the owner ---- */
 
@@ -368,12 +368,12 @@ static int open_meters(struct state *s, struct box *b, struct err *e)
     return n < 0 ? -1 : 0;
 }
 
-static unsigned asked_count(const struct state *s)
+static unsigned asked_count(const struct state *s, unsigned environment)
 {
     unsigned n = 0;
 
     for (const struct box *b = s->boxes; b; b = b->next)
-        n += b->asked_zygote;
+        n += b->asked_zygote && b->plan.environment == environment;
     return n;
 }
 
@@ -383,7 +383,8 @@ static void ask_for_kernel(struct state *s, struct box *b)
 {
     struct err e = {0};
 
-    if (b->stay_blank || !zygote_can_fork(s, b->plan.environment) || asked_count(s) >= ASKED_MAX)
+    if (b->stay_blank || !zygote_can_fork(s, b->plan.environment) ||
+        asked_count(s, b->plan.environment) >= ASKED_MAX)
         return; /* box_fill and boxes_ask come back to it */
     int r = step_fails("box-fork", &e) < 0 ? -1 : zygote_ask(s, b, &e);
     /* A zygote that has just died is not the box's fault: boxes_zygote_lost begins again. */
@@ -737,7 +738,7 @@ void boxes_ask(struct state *s, unsigned environment)
     struct box *b;
 
     /* Each turn either asks for it or fails it, so this ends. */
-    while (zygote_can_fork(s, environment) && asked_count(s) < ASKED_MAX &&
+    while (zygote_can_fork(s, environment) && asked_count(s, environment) < ASKED_MAX &&
            (b = next_to_ask(s, environment)))
         ask_for_kernel(s, b);
     s->refill_at_ms = clock_now_ms() + 1;
@@ -745,8 +746,10 @@ void boxes_ask(struct state *s, unsigned environment)
 
 void boxes_forget_early(struct state *s)
 {
-    if (asked_count(s) == 0)
-        s->n_early = 0;
+    for (const struct box *b = s->boxes; b; b = b->next)
+        if (b->asked_zygote)
+            return;
+    s->n_early = 0;
 }
 
 /* With no reason the boxes in the making are made anew from the next zygote; those whose fork may
