@@ -419,6 +419,8 @@ static void box_make(struct state *s, struct box *b)
     TRY("box-attach", cgroup_attach(&s->cgroups, b->id, b->init_pid, &e));
     TRY("box-identity", map_ids(s, b, &e));
     say_go(s, b, b->init_setup.fd);
+    if (b->phase != BOX_MAKING)
+        return; /* init is gone already: nobody would close the meters */
     TRY("box-meters", open_meters(s, b, &e));
 }
 
@@ -631,7 +633,7 @@ static void take_fork(struct state *s, struct box *b, pid_t pid)
     struct err e = {0};
 
     for (unsigned i = 0; i < s->n_early; i++)
-        if (s->early[i].pid == pid) {
+        if (s->early[i] == pid) {
             s->early[i] = s->early[--s->n_early];
             box_fork_failed(s, b, "the kernel process died at once");
             return;

@@ -164,7 +164,7 @@ static void on_signals(struct state *s, void *ctx)
             continue;
         /* A fork of a zygote's whose name we have not heard yet: take_fork looks here. */
         if (s->n_early < sizeof(s->early) / sizeof(*s->early))
-            s->early[s->n_early++] = (struct early_death){pid, status};
+            s->early[s->n_early++] = pid;
         boxes_forget_early(s);
     }
 }

@@ -81,11 +81,6 @@ struct zygote {
     size_t n_words;
 };
 
-struct early_death {
-    pid_t pid;
-    int status;
-};
-
 struct state {
     const struct keeper_options *options;
     struct cgroup_ground cgroups;
@@ -100,7 +95,7 @@ struct state {
     struct box *boxes;
     uint32_t last_id;
     int64_t refill_at_ms; /* 0: the stock needs nothing */
-    struct early_death early[16]; /* children that died before we learned whose they are */
+    pid_t early[16]; /* children that died before we learned whose they are */
     unsigned n_early;
     struct msg in;
 };
