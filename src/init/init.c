@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -257,13 +258,17 @@ static void serve_owner(struct init *in)
 
 _Noreturn static void loop(struct init *in)
 {
+    const struct timespec watch = {.tv_nsec = WATCH_MS * 1000000L};
     struct pollfd fds[2 + TRANSFERS];
+    sigset_t none;
 
+    sigemptyset(&none);
     for (;;) {
         fds[0] = (struct pollfd){.fd = in->files, .events = POLLIN};
         fds[1] = (struct pollfd){.fd = in->setup, .events = POLLIN};
         nfds_t moving = transfers_poll(&in->transfers, fds + 2);
-        int ready = poll(fds, 2 + moving, in->plan->has_cgroup ? -1 : WATCH_MS);
+        /* SIGCHLD gets in here only: a child that died after reap() is not slept over. */
+        int ready = ppoll(fds, 2 + moving, in->plan->has_cgroup ? NULL : &watch, &none);
         reap();
         if (!in->plan->has_cgroup)
             watch_memory(in);
@@ -279,7 +284,7 @@ _Noreturn static void loop(struct init *in)
 
 static void on_signal(int signal)
 {
-    (void)signal; /* only there to interrupt poll */
+    (void)signal; /* only there to interrupt ppoll */
 }
 
 /* Descriptors: only the two we talk on. */
@@ -309,9 +314,10 @@ void init_run(struct box_init *b, int setup_fd, int files_fd)
     for (int s = 1; s < NSIG; s++)
         signal(s, SIG_DFL);
     sigaction(SIGCHLD, &action, NULL);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    sigset_t deaths;
+    sigemptyset(&deaths);
+    sigaddset(&deaths, SIGCHLD);
+    sigprocmask(SIG_SETMASK, &deaths, NULL);
     if (msg_recv(in.setup, &m, &e) <= 0 || m.type != SETUP_GO)
         _exit(1);
     if (box_init_enter(b, &failed, &e) < 0) {
