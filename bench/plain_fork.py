@@ -18,7 +18,7 @@ import sys
 import time
 
 sys.path.insert(0, sys.argv[1])
-os.environ["MPLBACKEND"] = "module://retort_kernel.mpl_backend"
+os.environ["MPLBACKEND"] = "Agg"
 
 import _retort
 import retort_kernel

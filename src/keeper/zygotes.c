@@ -78,13 +78,13 @@ _Noreturn static void become_zygote(struct state *s, unsigned environment, int c
                           "LC_ALL=C.UTF-8",
                           "TZ=UTC",
                           "TERM=dumb",
-                          "MPLBACKEND=module://retort_kernel.mpl_backend",
+                          "MPLBACKEND=Agg",
                           "OMP_NUM_THREADS=1",
                           "OPENBLAS_NUM_THREADS=1",
                           "MKL_NUM_THREADS=1",
                           "PYTHONDONTWRITEBYTECODE=1",
                           preload,
-                          fault,
+                          injected ? fault : NULL, /* last: the box's environment has it too */
                           NULL};
     cleanup_fd int filter = filter_file(&s->filter, &e);
     if (filter < 0 || step_fails("zygote-start", &e) < 0 || enter_root(s, environment, &e) < 0)
