@@ -2,10 +2,13 @@
 #
 #   make          build/retort
 #   make run      an example in a box: a table, and a picture in build/example
-#   make test     everything that has to hold (the virtual machine included)
+#   make test     everything that has to hold on this host
+#   make test-vm  what depends on the kernel, under Debian's own in a virtual machine
 #   make bench    retort beside what you would pick instead, and beside the limit
 #   make asan     unit tests and fuzz seeds under the sanitizers
-#   make lint     formatting, static analysis, man pages
+#   make fuzz     a minute for each parser of what a box can write
+#   make lint     formatting, static analysis, man pages; make fmt formats
+#   make install  the binary, its runner and the man pages
 
 BUILD ?= build
 export PATH := /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -22,7 +25,7 @@ $(BUILD)/build.ninja:
 setup-core:
 	@tools/install build core
 setup-test: setup-core
-	@tools/install test vm
+	@tools/install test
 setup-bench: setup-core
 	@tools/install bench
 
@@ -34,6 +37,7 @@ test: setup-test compile
 	@tests/run
 
 test-vm: setup-test compile
+	@tools/install vm
 	@tests/vm/all
 
 bench: setup-bench compile

@@ -158,7 +158,7 @@ static int fill_runner(const struct root_source *s, const char *skeleton, struct
     return 0;
 }
 
-/* /dev as a box sees it: `put` makes the nodes, the rest is links and the place for shared memory. */
+/* /dev as a box sees it: links, and empty files for the devices to be bound over. */
 static int fill_dev(const char *skeleton, struct err *e)
 {
     static const struct {

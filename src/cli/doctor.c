@@ -153,7 +153,7 @@ static void tell_without_cgroups(struct doctor *d)
     static const char *const how[][2] = {
         {"memory", "RLIMIT_DATA for each process; init watches the sum"},
         {"pids", "RLIMIT_NPROC in the box's user namespace"},
-        {"cpus", "whole cores by affinity; no share of one"},
+        {"cpus", "not limited; numerical libraries use as many threads"},
         {"cpu", "init adds up the time of the box's processes"},
         {"disk, files", "the size of the workspace's tmpfs, as always"},
         {"timeout, output", "retort itself, as always"},

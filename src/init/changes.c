@@ -176,7 +176,7 @@ int changes_report(struct changes *c, void (*tell)(void *ctx, const struct chang
     return 0;
 }
 
-void changes_forget(struct changes *c, const char *path)
+void changes_accept(struct changes *c, const char *path)
 {
     struct entry key = {.path = (char *)(uintptr_t)path};
     struct entry *known = NULL;

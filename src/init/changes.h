@@ -40,5 +40,5 @@ struct change {
 /* Tell every change, and remember what is there now. -1 with a reason when not all could be seen. */
 int changes_report(struct changes *c, void (*tell)(void *ctx, const struct change *), void *ctx,
                    struct err *e);
-/* This file is known as it is now. */
-void changes_forget(struct changes *c, const char *path);
+/* This file is known as it is now: the next report does not tell it. */
+void changes_accept(struct changes *c, const char *path);

@@ -239,7 +239,7 @@ static void on_transfer_over(void *ctx, uint32_t req, const char *path, const st
         answer_done(in, req, why->code ? why->code : EIO, why->text);
         return;
     }
-    changes_forget(&in->changes, path); /* an upload is not a change that a cell made */
+    changes_accept(&in->changes, path); /* an upload is not a change that a cell made */
     answer_done(in, req, 0, "");
 }
 

@@ -17,7 +17,7 @@
 
 struct transfer {
     uint32_t req;
-    int pipe, file; /* -1: this place is free */
+    int pipe, file;
     uint64_t got, size;
     bool ended; /* the pipe has no more */
     char path[FILES_PATH];

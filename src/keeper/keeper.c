@@ -1,9 +1,10 @@
 /* keeper: the only privileged process, and the least talkative one.
  *
- * Rights: all capabilities over a user namespace of its own, and none on the host. Its uid there is
- * one that nobody else has (where root started us) or the user's own. It lives in a mount namespace
- * with nothing in it but what boxes are made of, in a network namespace with nothing in it at all,
- * and is pid 1 of a pid namespace: when it dies, the kernel ends every zygote and every box.
+ * Rights: the capabilities that making boxes takes (box/identity.c), over a user namespace of its own,
+ * and none on the host. Its uid there is one that nobody else has (where root started us) or the
+ * user's own. It lives in a mount namespace with nothing in it but what boxes are made of, in a
+ * network namespace with nothing in it at all, and is pid 1 of a pid namespace: when it dies, the
+ * kernel ends every zygote and every box.
  *
  * It takes the requests of the table below from the owner, and from boxes only "done" and "failed".
  * It parses no HTTP, no JSON, no Python and no path that came from outside.

@@ -7,8 +7,9 @@
     shell     IPython's shell, made to raise instead of print
     display   values to mime bundles to frames
     figures   matplotlib's figures, with mpl_backend
-    streams   sys.stdout and sys.stderr
+    streams   sys.stdout and sys.stderr, with printing
     commands  !commands and %%bash
+    heap      the zygote's memory, laid out for its forks
     tracebacks, keyboard, reseed, blas, pristine
 """
 from .warm import renew, serve, warm
