@@ -264,6 +264,7 @@ static int kernel_rlimits(void *ctx, struct err *e)
     const struct {
         __rlimit_resource_t what;
         rlim_t value;
+    /* clang-format off */
     } list[] = {
         /* Not 0: a host whose core_pattern is a program would run it as root for every crash in a
          * box; 1 is the value at which the kernel does not. */
@@ -277,6 +278,7 @@ static int kernel_rlimits(void *ctx, struct err *e)
         {RLIMIT_NICE, 0},
         {RLIMIT_RTPRIO, 0},
     };
+    /* clang-format on */
 
     for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++) {
         struct rlimit now;

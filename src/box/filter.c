@@ -28,6 +28,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 
+/* clang-format off */
 static const char *const allowed[] = {
     /* files and directories */
     "access", "chdir", "chmod", "chown", "close", "close_range", "copy_file_range", "creat", "dup",
@@ -106,6 +107,7 @@ static const char *const dangerous[] = {
 /* Flushing the whole machine's disks is nobody's business here, but programs that call it mean well:
  * it "succeeds". The workspace is in memory anyway. */
 static const char *const pretended[] = {"sync", "syncfs"};
+/* clang-format on */
 
 static int add(scmp_filter_ctx c, uint32_t action, const char *name, struct err *e)
 {

@@ -42,10 +42,12 @@ static const struct {
     {"etc/resolv.conf", "# There is no network here.\n"},
 };
 
+/* clang-format off */
 static const char *const skeleton_dirs[] = {
     "dev", "dev/shm", "etc", "home", "home/user", "mnt", "mnt/data", "opt", "opt/retort",
     "proc", "run", "tmp", "usr", "var",
 };
+/* clang-format on */
 
 static const char *const device_names[] = {"full", "null", "random", "urandom", "zero"};
 

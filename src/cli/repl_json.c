@@ -95,7 +95,7 @@ static void refuse(struct talk *t, const char *code, const char *message)
 static int parse_timeout(json_t *json, uint64_t *ret, struct err *e)
 {
     struct limits l;
-    char number[64];
+    char number[64] = "";
 
     if (!json || json_is_null(json)) {
         *ret = 0;

@@ -315,7 +315,7 @@ static char *straighten(const struct collector *c)
  * the limit once broken bytes have become U+FFFD, which is longer than they are. */
 static void trim_tail(struct collector *c, const char *text)
 {
-    uint64_t base = c->first, at = c->first;
+    uint64_t base = c->first, at = base;
     size_t total = 0, n;
 
     for (unsigned skip = 0; c->cut && skip < 3 && at < run_at(c, 0)->end; skip++, at++)

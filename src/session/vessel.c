@@ -250,7 +250,7 @@ int vessel_state(struct vessel *v, struct vessel_state *ret, struct err *e)
 
     if (v->gone)
         return vessel_gone_err(v, e);
-    v->states = &r;
+    v->states = &r; /* cppcheck-suppress autoVariables; taken back below */
     link_status(v, r.req);
     int got = vessel_wait(v, &r.answered, STATE_MS, e);
     for (struct state_request **p = &v->states; *p; p = &(*p)->next) {

@@ -68,6 +68,7 @@ static void take_descriptors(struct msghdr *h, struct msg *ret)
 int msg_recv(int fd, struct msg *ret, struct err *e)
 {
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * MSG_FDS)];
+    /* cppcheck-suppress ctuuninitvar; it is there to be filled */
     struct iovec iov = {.iov_base = ret->bytes, .iov_len = sizeof(ret->bytes)};
     struct msghdr h = {.msg_iov = &iov,
                        .msg_iovlen = 1,
