@@ -459,9 +459,9 @@ static _Noreturn void usage(void)
 static void parse(int argc, char **argv, struct options *o)
 {
     static const struct option names[] = {
-        {"pool", 1, NULL, 'p'},    {"blanks", 1, NULL, 'b'},   {"n", 1, NULL, 'n'},        {"rounds", 1, NULL, 'r'},
-        {"seconds", 1, NULL, 's'}, {"inflight", 1, NULL, 'i'}, {"gap-ms", 1, NULL, 'g'},
-        {NULL, 0, NULL, 0},
+        {"pool", 1, NULL, 'p'},   {"blanks", 1, NULL, 'b'},  {"n", 1, NULL, 'n'},
+        {"rounds", 1, NULL, 'r'}, {"seconds", 1, NULL, 's'}, {"inflight", 1, NULL, 'i'},
+        {"gap-ms", 1, NULL, 'g'}, {NULL, 0, NULL, 0},
     };
     int c;
 
@@ -503,8 +503,10 @@ static void start(struct bench *b)
     static char name[] = "default", python[] = "/usr/bin/python3";
     static char preload[] = "numpy pandas matplotlib.pyplot";
     const struct environment environment = {.name = name, .python = python, .preload = preload};
-    struct keeper_options o = {
-        .environments = &environment, .n_environments = 1, .pool = b->o.pool, .blanks = b->o.blanks};
+    struct keeper_options o = {.environments = &environment,
+                               .n_environments = 1,
+                               .pool = b->o.pool,
+                               .blanks = b->o.blanks};
     struct shot first = {0};
     struct err e = {0};
 

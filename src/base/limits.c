@@ -115,8 +115,8 @@ int limits_set(struct limits *l, const char *name, const char *value, struct err
     if (number == 0)
         return err_set(e, 0, "%s: 0 is not a limit; say \"none\" to lift it", name);
     if (number < table[i].least)
-        return err_set(e, 0, "%s: %s is too little to run anything; the least is %.10g", name, value,
-                       table[i].least);
+        return err_set(e, 0, "%s: %s is too little to run anything; the least is %.10g", name,
+                       value, table[i].least);
     int milli = table[i].unit == SECONDS || table[i].unit == CORES;
     *slot(l, i) = (uint64_t)(milli ? number * 1000 + 0.5 : number);
     return 0;

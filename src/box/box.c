@@ -259,12 +259,12 @@ static int kernel_rlimits(void *ctx, struct err *e)
      * RLIMIT_NPROC, which counts in the box's own user namespace, holds the number of processes;
      * init is one of them where it has the same id. */
     rlim_t data = p->has_cgroup || p->memory == LIMIT_NONE ? RLIM_INFINITY : p->memory;
-    rlim_t processes = p->has_cgroup || p->pids == LIMIT_NONE ? RLIM_INFINITY
-                                                              : p->pids + (p->own_ids ? 0 : 1);
+    rlim_t processes =
+        p->has_cgroup || p->pids == LIMIT_NONE ? RLIM_INFINITY : p->pids + (p->own_ids ? 0 : 1);
     const struct {
         __rlimit_resource_t what;
         rlim_t value;
-    /* clang-format off */
+        /* clang-format off */
     } list[] = {
         /* Not 0: a host whose core_pattern is a program would run it as root for every crash in a
          * box; 1 is the value at which the kernel does not. */

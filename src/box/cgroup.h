@@ -21,12 +21,12 @@
 #define CGROUP_METERS 4
 
 struct cgroup_ground {
-    int version;                   /* 0: there are no cgroups for us */
-    int dirs[CGROUP_HIERARCHIES];  /* our directory in each; version 2 has the first only */
+    int version;                  /* 0: there are no cgroups for us */
+    int dirs[CGROUP_HIERARCHIES]; /* our directory in each; version 2 has the first only */
     unsigned n_dirs;
     int parents[CGROUP_HIERARCHIES]; /* where it lies, to remove it again */
     char name[64];
-    bool shared_parent;            /* …/retort was made for us: removed when it is empty */
+    bool shared_parent; /* …/retort was made for us: removed when it is empty */
 };
 
 /* Find what the host has and make our ground for the keeper's uid. Where cgroups cannot be had,
@@ -38,8 +38,7 @@ int cgroup_ground_enter(const struct cgroup_ground *g, pid_t pid, struct err *e)
 void cgroup_ground_remove(struct cgroup_ground *g);
 void cgroup_ground_close(struct cgroup_ground *g);
 
-int cgroup_make(const struct cgroup_ground *g, unsigned box, const struct limits *l,
-                struct err *e);
+int cgroup_make(const struct cgroup_ground *g, unsigned box, const struct limits *l, struct err *e);
 int cgroup_limit(const struct cgroup_ground *g, unsigned box, const struct limits *l,
                  struct err *e);
 /* Version 2: the directory, for CLONE_INTO_CGROUP. -1 on version 1. */

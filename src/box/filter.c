@@ -153,8 +153,8 @@ static int refuse(scmp_filter_ctx c, const struct refusal *r, struct err *e)
 
 static int refuse_arguments(scmp_filter_ctx c, struct err *e)
 {
-    static const uint32_t namespaces[] = {CLONE_NEWNS,   CLONE_NEWCGROUP, CLONE_NEWUTS,
-                                          CLONE_NEWIPC,  CLONE_NEWUSER,   CLONE_NEWPID,
+    static const uint32_t namespaces[] = {CLONE_NEWNS,  CLONE_NEWCGROUP, CLONE_NEWUTS,
+                                          CLONE_NEWIPC, CLONE_NEWUSER,   CLONE_NEWPID,
                                           CLONE_NEWNET};
     const struct refusal list[] = {
         /* typing into a terminal that somebody else reads */

@@ -23,10 +23,10 @@
 
 /* Of the host's /etc only what libraries read to find fonts, codecs and each other. */
 static const char *const etc_copied[] = {
-    "ImageMagick-6", "alternatives", "debian_version", "fonts",      "java-17-openjdk",
+    "ImageMagick-6", "alternatives", "debian_version", "fonts",       "java-17-openjdk",
     "ld.so.cache",   "ld.so.conf",   "ld.so.conf.d",   "libreoffice", "locale.alias",
-    "magic",         "magic.mime",   "matplotlibrc",   "mime.types", "os-release",
-    "papersize",     "perl",         "protocols",      "python3",    "python3.11",
+    "magic",         "magic.mime",   "matplotlibrc",   "mime.types",  "os-release",
+    "papersize",     "perl",         "protocols",      "python3",     "python3.11",
     "python3.12",    "python3.13",   "services",       "xdg",
 };
 

@@ -18,7 +18,8 @@ static const struct {
      "unprivileged user namespaces are off: as root, set kernel.unprivileged_userns_clone=1 and "
      "user.max_user_namespaces above 0; on Ubuntu also "
      "kernel.apparmor_restrict_unprivileged_userns=0; or run retort as root"},
-    {"keeper-identity", "on Ubuntu set kernel.apparmor_restrict_unprivileged_userns=0, or run as root"},
+    {"keeper-identity",
+     "on Ubuntu set kernel.apparmor_restrict_unprivileged_userns=0, or run as root"},
     {"keeper-cgroup", "no process may be in the cgroup that was delegated to retort"},
     {"keeper-filter", "needs a kernel with CONFIG_SECCOMP_FILTER"},
     {"keeper-root", "needs tmpfs, overlayfs and a visible /proc; inside a container run it with "

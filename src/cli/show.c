@@ -271,7 +271,8 @@ static void copy_file(struct show *s, struct session *session, const char *path)
         outlet_note(s->out, "not copied: %s: %s", name, e.text);
     } else if (export_file(s->export, path, fd, &size, &e) < 0) {
         outlet_note(s->out, "not copied: %s: %s", name, e.text);
-        s->failed = s->failed || e.code != EFBIG; /* a size that is a lie is the guest's doing too */
+        s->failed =
+            s->failed || e.code != EFBIG; /* a size that is a lie is the guest's doing too */
     } else if (!s->quiet) {
         outlet_note(s->out, "wrote %s/%s (%s)", s->export->name, name, show_size(size, size_text));
     }

@@ -74,8 +74,8 @@ static void walk(struct snapshot *s, int dir, char *path, size_t len, unsigned d
         if (S_ISREG(st.st_mode)) {
             snapshot_add(s, path, &st);
         } else if (S_ISDIR(st.st_mode)) {
-            int below = openat(dirfd(d), entry->d_name,
-                               O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            int below =
+                openat(dirfd(d), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
             memcpy(path + len + n, "/", 2);
             if (below >= 0)
                 walk(s, below, path, len + n + 1, depth - 1);

@@ -15,8 +15,7 @@
 #include "base/fd.h"
 #include "box/box.h"
 
-#define SAFE                                                                                       \
-    (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV)
+#define SAFE (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV)
 
 static int root = -1;
 
@@ -65,8 +64,8 @@ int files_open(const char *path, struct file_facts *ret, struct err *e)
     /* O_NONBLOCK: opening a FIFO would wait for its other end. */
     cleanup_fd int fd = open_safely(root, path, O_RDONLY | O_NONBLOCK);
     if (fd < 0)
-        return err_set(e, errno, errno == ELOOP ? "symbolic links are not followed"
-                                                : "cannot open the file");
+        return err_set(e, errno,
+                       errno == ELOOP ? "symbolic links are not followed" : "cannot open the file");
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         return err_set(e, EINVAL, "this is not a regular file");
     ret->size = (uint64_t)st.st_size;

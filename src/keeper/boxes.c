@@ -500,8 +500,7 @@ static bool stock_fits(const struct state *s, const struct box *b, const struct 
         return false;
     if (b->phase == BOX_READY && b->limits.cpus_milli != l->cpus_milli)
         return false;
-    return s->cgroups.version != 0 ||
-           (b->limits.memory == l->memory && b->limits.pids == l->pids);
+    return s->cgroups.version != 0 || (b->limits.memory == l->memory && b->limits.pids == l->pids);
 }
 
 static struct box *stock_take(struct state *s, enum box_phase phase, uint32_t environment,

@@ -30,8 +30,8 @@
 
 /* ---- the loop's means ---- */
 
-int watch_add(struct state *s, struct watch *src, int fd,
-               void (*ready)(struct state *s, void *ctx), void *ctx, struct err *e)
+int watch_add(struct state *s, struct watch *src, int fd, void (*ready)(struct state *s, void *ctx),
+              void *ctx, struct err *e)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = src};
 

@@ -22,15 +22,15 @@ struct keeper_options {
     unsigned n_environments;
     struct limits limits; /* what ready boxes are made for */
     unsigned pool;        /* ready boxes kept per environment; 0: none */
-    unsigned blanks;      /* and boxes that lack only their Python: cheaper, for when those run out */
+    unsigned blanks; /* and boxes that lack only their Python: cheaper, for when those run out */
 };
 
 /* What this host lets us enforce, found out by doing it. */
 struct keeper_facts {
-    bool root;          /* real root: a host uid of its own for each box */
-    int cgroup_version; /* 1, 2, or 0 where cgroups cannot be had */
+    bool root;               /* real root: a host uid of its own for each box */
+    int cgroup_version;      /* 1, 2, or 0 where cgroups cannot be had */
     char cgroup_reason[256]; /* why not, and what to do about it; "" with cgroups */
-    int landlock_abi;   /* 0: the kernel has none */
+    int landlock_abi;        /* 0: the kernel has none */
 };
 
 struct keeper {

@@ -280,10 +280,8 @@ static int map_keeper(pid_t pid, const struct ground *g, bool root, struct err *
 
     if (step_fails("keeper-identity", e) < 0)
         return -1;
-    snprintf(uids, sizeof(uids), "0 %u %u\n", root ? g->uid_base : geteuid(),
-             root ? UID_RANGE : 1);
-    snprintf(gids, sizeof(gids), "0 %u %u\n", root ? g->uid_base : getegid(),
-             root ? UID_RANGE : 1);
+    snprintf(uids, sizeof(uids), "0 %u %u\n", root ? g->uid_base : geteuid(), root ? UID_RANGE : 1);
+    snprintf(gids, sizeof(gids), "0 %u %u\n", root ? g->uid_base : getegid(), root ? UID_RANGE : 1);
     if (!root) {
         /* The kernel asks for this where a user maps his own group: groups could not be given up to
          * gain access. */
@@ -443,8 +441,7 @@ int keeper_start(const struct keeper_options *o, struct keeper *ret, struct err 
     steps_inject(getenv("RETORT_FAULT"));
     raise_descriptors();
     e->text[0] = '\0';
-    if (prepare(g, ret->facts.root, &ret->facts, &step, e) < 0 ||
-        launch(o, g, ret, &step, e) < 0) {
+    if (prepare(g, ret->facts.root, &ret->facts, &step, e) < 0 || launch(o, g, ret, &step, e) < 0) {
         if (step)
             err_wrap(e, "step %s", step);
         keeper_stop(ret);

@@ -53,15 +53,15 @@ struct box {
     enum box_phase phase;
     struct limits limits;
     struct box_plan plan;
-    uint32_t request;   /* of the owner who waits for it */
-    bool requested;     /* false: for the pool */
-    bool stay_blank;    /* no kernel process for now */
-    bool tell_end;      /* the owner wants to hear that it is gone */
-    bool has_cgroup;    /* its cgroup exists */
-    bool memory_short;  /* init said so: only where there is no cgroup */
+    uint32_t request;           /* of the owner who waits for it */
+    bool requested;             /* false: for the pool */
+    bool stay_blank;            /* no kernel process for now */
+    bool tell_end;              /* the owner wants to hear that it is gone */
+    bool has_cgroup;            /* its cgroup exists */
+    bool memory_short;          /* init said so: only where there is no cgroup */
     pid_t init_pid, kernel_pid; /* 0: not there */
     bool init_stands;
-    bool asked_zygote;  /* a fork is under way; the answer will come */
+    bool asked_zygote;                     /* a fork is under way; the answer will come */
     struct watch init_setup, kernel_setup; /* .fd -1 when closed */
     /* the owner's ends, until they are handed over */
     int cell_fd, stdout_fd, stderr_fd, files_fd;
@@ -77,7 +77,7 @@ struct zygote {
     bool warm;
     unsigned started;
     unsigned stillborn; /* killed one after the other before they were warm */
-    char words[1024]; /* the last that it wrote, for the message when it dies */
+    char words[1024];   /* the last that it wrote, for the message when it dies */
     size_t n_words;
 };
 
@@ -87,7 +87,7 @@ struct state {
     struct root_view view;
     struct filter filter;
     bool own_ids;
-    unsigned slots;     /* how many boxes there can be */
+    unsigned slots; /* how many boxes there can be */
     bool *slot_used;
     int epoll;
     struct watch owner, signals;
@@ -95,14 +95,14 @@ struct state {
     struct box *boxes;
     uint32_t last_id;
     int64_t refill_at_ms; /* 0: the stock needs nothing */
-    pid_t early[16]; /* children that died before we learned whose they are */
+    pid_t early[16];      /* children that died before we learned whose they are */
     unsigned n_early;
     struct msg in;
 };
 
 /* loop */
-int watch_add(struct state *s, struct watch *src, int fd,
-               void (*ready)(struct state *s, void *ctx), void *ctx, struct err *e);
+int watch_add(struct state *s, struct watch *src, int fd, void (*ready)(struct state *s, void *ctx),
+              void *ctx, struct err *e);
 void watch_close(struct state *s, struct watch *src);
 /* Tell the owner. When it cannot be told it is gone, and so are we. */
 void owner_tell(struct state *s, const struct buf *b, const int *fds, unsigned n_fds);

@@ -37,7 +37,7 @@
 #include "wire/msg.h"
 
 #define NEVER INT64_MAX
-#define GRACE_US 2000000         /* from SIGINT to SIGKILL; the contract's */
+#define GRACE_US 2000000 /* from SIGINT to SIGKILL; the contract's */
 /* When SIGINT is sent again: CPython discards what is raised in a __del__ or a fork hook, and a cell
  * that happened to be there would be killed for nothing. Late, because a cell that cleans up after
  * the first one should come to its end. */

@@ -48,11 +48,11 @@ enum file_msg {
     FILE_SPACE = 5,   /* u32 req: how full is the workspace */
     FILE_USAGE = 6,   /* u32 req: what the box has used; asked where there is no cgroup to read */
 
-    FILE_DONE = 16,   /* u32 req, u32 errno (0: done), text reason */
-    FILE_OPENED = 17, /* u32 req, u64 size, u64 mtime_ns; fd */
-    FILE_CHANGE = 18, /* u32 req, u8 (enum file_change), u64 size, u64 mtime_ns, bytes sha256
+    FILE_DONE = 16,     /* u32 req, u32 errno (0: done), text reason */
+    FILE_OPENED = 17,   /* u32 req, u64 size, u64 mtime_ns; fd */
+    FILE_CHANGE = 18,   /* u32 req, u8 (enum file_change), u64 size, u64 mtime_ns, bytes sha256
                          (32, or none), bytes path; then FILE_DONE ends the list */
-    FILE_USED = 19,   /* u32 req, u64 bytes, u64 files */
+    FILE_USED = 19,     /* u32 req, u64 bytes, u64 files */
     FILE_USAGE_IS = 20, /* u32 req, u64 cpu_us (all processes of the box, dead ones too), u64
                            peak_bytes, u64 times that no further process could be started */
 };
@@ -98,7 +98,7 @@ enum zygote_msg {
 
 /* Set-up: each half of a box says where it is; the keeper says when to go on. */
 enum setup_msg {
-    SETUP_GO = 1,      /* identity is mapped and the cgroup is on (init), or the root stands (kernel) */
+    SETUP_GO = 1, /* identity is mapped and the cgroup is on (init), or the root stands (kernel) */
     SETUP_DONE = 16,   /* this half is ready */
     SETUP_SHORT = 18,  /* init, where no cgroup is: the box was over its memory limit */
     SETUP_FAILED = 17, /* text step, text why: it has exited */

@@ -85,8 +85,8 @@ void pages_gather(void)
     set_allocator("PyObject_GetArenaAllocator", &former);
     if (!former.alloc)
         return;
-    void *region =
-        mmap(NULL, REGION, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *region = mmap(NULL, REGION, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (region == MAP_FAILED)
         return;
     region_begin = region_next = round_up((uintptr_t)region);
@@ -114,7 +114,8 @@ void pages_settle(void)
     while (fgets(line, sizeof(line), maps)) {
         uintptr_t begin, end;
         char rights[5], name[2];
-        int n = sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %*s %1s", &begin, &end, rights, name);
+        int n = sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %*s %1s", &begin, &end, rights,
+                       name);
         /* Writable, private, and of no file: the arenas, and the C library's heap. */
         if (n < 3 || rights[1] != 'w' || rights[3] != 'p' || (n == 4 && name[0] == '/'))
             continue;

@@ -281,8 +281,8 @@ static void test_other_limits_are_not_served_from_stock_that_cannot(void **unuse
     invite(&g);
     welcome(&g);
     assert_false(session_from_pool(g.session));
-    assert_string_equal(answer(&g, "import os; s = os.statvfs('/mnt/data'); s.f_blocks * s.f_frsize"),
-                        "8388608");
+    assert_string_equal(
+        answer(&g, "import os; s = os.statvfs('/mnt/data'); s.f_blocks * s.f_frsize"), "8388608");
     dismiss(&g);
     limits = standard;
     settle();

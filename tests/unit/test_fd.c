@@ -28,7 +28,7 @@ static void places_may_overlap(void **state)
     assert_int_equal(pipe(pipes[0]), 0);
     assert_int_equal(pipe(pipes[1]), 0);
     ino_t one = inode(pipes[0][0]), two = inode(pipes[1][0]);
-    assert_int_equal(dup2(pipes[1][0], FIRST), FIRST);     /* lies where the first one is to go */
+    assert_int_equal(dup2(pipes[1][0], FIRST), FIRST); /* lies where the first one is to go */
     assert_int_equal(dup2(pipes[0][0], FIRST + 1), FIRST + 1);
     const int from[] = {FIRST + 1, FIRST, -1};
     assert_int_equal(fd_place(from, 3, FIRST, 1), 0);
