@@ -16,15 +16,16 @@ static const struct {
     size_t offset;
     uint64_t standard;
     double least; /* in the user's unit: below it nothing could run */
+    double most;  /* above it the kernel would refuse, or a number overflow */
 } table[] = {
-    {"timeout", SECONDS, offsetof(struct limits, timeout_ms), 60 * 1000, 0.001},
-    {"cpu", SECONDS, offsetof(struct limits, cpu_ms), LIMIT_NONE, 0.001},
-    {"memory", BYTES, offsetof(struct limits, memory), 1ULL << 30, 16 << 20},
-    {"disk", BYTES, offsetof(struct limits, disk), 512ULL << 20, 4096},
-    {"files", COUNT, offsetof(struct limits, files), 10000, 16},
-    {"pids", COUNT, offsetof(struct limits, pids), 64, 4},
-    {"output", BYTES, offsetof(struct limits, output), 1 << 20, 256},
-    {"cpus", CORES, offsetof(struct limits, cpus_milli), 1000, 0.01},
+    {"timeout", SECONDS, offsetof(struct limits, timeout_ms), 60 * 1000, 0.001, 1e12},
+    {"cpu", SECONDS, offsetof(struct limits, cpu_ms), LIMIT_NONE, 0.001, 1e12},
+    {"memory", BYTES, offsetof(struct limits, memory), 1ULL << 30, 16 << 20, 1e18},
+    {"disk", BYTES, offsetof(struct limits, disk), 512ULL << 20, 4096, 1e18},
+    {"files", COUNT, offsetof(struct limits, files), 10000, 16, 1e12},
+    {"pids", COUNT, offsetof(struct limits, pids), 64, 4, 1 << 22},
+    {"output", BYTES, offsetof(struct limits, output), 1 << 20, 256, 1e18},
+    {"cpus", CORES, offsetof(struct limits, cpus_milli), 1000, 0.01, 8192},
 };
 #define N_LIMITS (sizeof(table) / sizeof(table[0]))
 
@@ -90,7 +91,7 @@ static int parse_value(unsigned i, const char *value, double *ret, struct err *e
         *ret = (double)bytes;
         return 0;
     }
-    if (parse_number(value, ret, &rest) < 0 || *rest || *ret >= 1e12)
+    if (parse_number(value, ret, &rest) < 0 || *rest)
         return err_set(e, 0, "%s: \"%s\" is not a number", table[i].name, value);
     if (table[i].unit == COUNT && *ret != floor(*ret))
         return err_set(e, 0, "%s: \"%s\" is not a whole number", table[i].name, value);
@@ -117,6 +118,8 @@ int limits_set(struct limits *l, const char *name, const char *value, struct err
     if (number < table[i].least)
         return err_set(e, 0, "%s: %s is too little to run anything; the least is %.10g", name,
                        value, table[i].least);
+    if (number > table[i].most)
+        return err_set(e, 0, "%s: %s is more than can be; say \"none\" to lift it", name, value);
     int milli = table[i].unit == SECONDS || table[i].unit == CORES;
     *slot(l, i) = (uint64_t)(milli ? number * 1000 + 0.5 : number);
     return 0;

@@ -187,8 +187,8 @@ static int give(int dir, const char *path, uid_t owner, struct err *e)
 
 static int make_v1(const struct mounts *m, uid_t owner, struct cgroup_ground *g, struct err *e)
 {
-    if (!m->v1[0][0] || !m->v1[1][0])
-        return err_set(e, 0, "the host has no cgroup hierarchy with memory and pids");
+    if (!m->v1[0][0] || !m->v1[1][0] || !m->v1[3][0])
+        return err_set(e, 0, "the host has no cgroup hierarchies with memory, pids and cpuacct");
     if (geteuid() != 0)
         return err_set(e, 0,
                        "cgroups of version 1 belong to root; boot with version 2 or run as root");
@@ -377,6 +377,22 @@ static void number_or(char *ret, size_t size, uint64_t value, const char *none)
         snprintf(ret, size, "%" PRIu64, value);
 }
 
+/* Swap may never be limited below memory, so raising and lowering go in opposite orders. Kernels
+ * without swap accounting have no file for it. */
+static int limit_memory_v1(const struct cgroup_ground *g, unsigned box, const char *memory,
+                           struct err *e)
+{
+    static const char *const files[] = {"memory.limit_in_bytes", "memory.memsw.limit_in_bytes"};
+    int first = put_v1(g, box, files[0], memory, e) < 0 && e->code == EINVAL ? 1 : 0;
+
+    for (int i = 0; i < 2; i++) {
+        int which = i ^ first;
+        if (put_v1(g, box, files[which], memory, e) < 0 && !(which == 1 && e->code == ENOENT))
+            return -1;
+    }
+    return 0;
+}
+
 static int limit_v1(const struct cgroup_ground *g, unsigned box, const struct limits *l,
                     struct err *e)
 {
@@ -386,12 +402,9 @@ static int limit_v1(const struct cgroup_ground *g, unsigned box, const struct li
     number_or(pids, sizeof(pids), l->pids, "max");
     if (l->cpus_milli != LIMIT_NONE)
         snprintf(quota, sizeof(quota), "%" PRIu64, l->cpus_milli * CPU_PERIOD_US / 1000);
-    if (put_v1(g, box, "memory.limit_in_bytes", memory, e) < 0 ||
-        put_v1(g, box, "pids.max", pids, e) < 0)
+    if (limit_memory_v1(g, box, memory, e) < 0 || put_v1(g, box, "pids.max", pids, e) < 0)
         return -1;
-    /* No swap file on a kernel without swap accounting; no cpu hierarchy on some. */
-    if (put_v1(g, box, "memory.memsw.limit_in_bytes", memory, e) < 0 && e->code != ENOENT)
-        return -1;
+    /* Some hosts have no cpu hierarchy. */
     if (put_v1(g, box, "cpu.cfs_quota_us", quota, e) < 0 && e->code != ENOENT)
         return -1;
     return 0;

@@ -263,6 +263,8 @@ int root_add_environment(struct root_view *v, const struct root_source *s, char 
     if (fill_runner(s, skeleton, e) < 0 || add_system_dirs(v, env, skeleton, e) < 0)
         return -1;
     for (; *paths; paths++, fds++) {
+        if (*fds < 0)
+            return err_set(e, -*fds, "cannot open %s", *paths);
         snprintf(path, sizeof(path), "/proc/self/fd/%d", *fds);
         if (add_lower(v, env, skeleton, *paths, path, e) < 0)
             return -1;

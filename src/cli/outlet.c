@@ -6,12 +6,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/fd.h"
 
 #define WAITING_MAX (4u << 20) /* with more than this waiting, adding blocks */
+#define WRITTEN_MAX (1u << 20) /* bytes and runs already written that may lie in the queue */
 #define PIECE 4096 /* PIPE_BUF: what a pipe that polls writable takes without blocking */
 
 void outlet_init(struct outlet *o)
@@ -32,6 +34,20 @@ static void queue_reset(struct outlet *o)
 {
     o->bytes.len = o->at = 0;
     o->n_runs = o->first_run = 0;
+}
+
+/* A reader that never lets the queue run empty must not let it grow for ever. */
+static void forget_written(struct outlet *o)
+{
+    if (o->at > WRITTEN_MAX) {
+        buf_drop(&o->bytes, o->at);
+        o->at = 0;
+    }
+    if (o->first_run > WRITTEN_MAX / sizeof(o->runs[0])) {
+        o->n_runs -= o->first_run;
+        memmove(o->runs, o->runs + o->first_run, o->n_runs * sizeof(o->runs[0]));
+        o->first_run = 0;
+    }
 }
 
 static void add_run(struct outlet *o, int fd, size_t len)
@@ -55,6 +71,7 @@ static void add(struct outlet *o, int fd, const char *text, size_t len)
         return;
     if (o->bytes.len - o->at > WAITING_MAX)
         outlet_flush(o);
+    forget_written(o);
     buf_add(&o->bytes, text, len);
     add_run(o, fd, len);
     if (o->tty[fd])

@@ -5,7 +5,8 @@
  *     ▶ {"n":1,"status":"ok",…}          one answer for each cell, in their order
  *     ▶ {"error":{"code":…,"message":…}} for a line that is not a request, in its turn too
  *
- * Requests that come while a cell runs wait in a bounded queue. After a cell with "session_ended"
+ * Requests that come while a cell runs wait in a bounded queue. One that finds it full is refused at
+ * once, out of its turn, with the code "queue_full". After a cell with "session_ended"
  * the next one runs in a fresh box.
  */
 #include <errno.h>

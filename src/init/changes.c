@@ -116,7 +116,7 @@ static bool hash(const char *path, uint64_t *budget, uint8_t ret[32])
     for (uint64_t left = facts.size; left > 0; left -= (uint64_t)n) {
         n = read(fd, chunk, left < sizeof(chunk) ? (size_t)left : sizeof(chunk));
         if (n <= 0)
-            break;
+            return false; /* it shrank, or cannot be read: no hash is better than a wrong one */
         sha256_update(&sha, (size_t)n, chunk);
     }
     sha256_digest(&sha, 32, ret);

@@ -692,13 +692,11 @@ static void on_init_died(struct state *s, struct box *b)
 
     b->init_pid = 0;
     if (b->phase == BOX_MAKING) {
-        /* It has said why, in a message that may still lie unread. */
-        if (b->init_setup.fd >= 0 && !b->init_stands)
-            on_init_setup(s, b);
-        else {
-            err_set(&e, 0, "init died while the box was set up");
-            box_fail_step(s, b, "box-fork", &e);
-        }
+        /* It has said why, in a message that may still lie unread: that one ends the box. */
+        if (b->init_setup.fd >= 0 && !b->init_stands && setup_recv(s, b, &b->init_setup, "init") == 0)
+            return;
+        err_set(&e, 0, "init died while the box was set up");
+        box_fail_step(s, b, "box-fork", &e);
     } else if (b->phase == BOX_BLANK || b->phase == BOX_READY) {
         box_end(s, b);
     } else {

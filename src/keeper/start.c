@@ -157,7 +157,8 @@ struct cloned {
     bool root;
     int owner;
     struct state *state;
-    int paths[ROOT_ENVIRONMENTS][ENVIRONMENT_PATHS]; /* the environments' directories, opened */
+    /* the environments' directories, opened; or -errno */
+    int paths[ROOT_ENVIRONMENTS][ENVIRONMENT_PATHS];
 };
 
 /* While we still have the starter's uid: his home may be closed to everybody else, and naming a
@@ -165,9 +166,10 @@ struct cloned {
 static void open_paths(struct cloned *c)
 {
     for (unsigned i = 0; i < c->options->n_environments && i < ROOT_ENVIRONMENTS; i++)
-        for (unsigned k = 0; k < ENVIRONMENT_PATHS && c->options->environments[i].paths[k]; k++)
-            c->paths[i][k] =
-                open(c->options->environments[i].paths[k], O_PATH | O_DIRECTORY | O_CLOEXEC);
+        for (unsigned k = 0; k < ENVIRONMENT_PATHS && c->options->environments[i].paths[k]; k++) {
+            int fd = open(c->options->environments[i].paths[k], O_PATH | O_DIRECTORY | O_CLOEXEC);
+            c->paths[i][k] = fd < 0 ? -errno : fd;
+        }
 }
 
 static int step_filter(void *ctx, struct err *e)
@@ -232,9 +234,11 @@ static void keep_descriptors(struct cloned *c)
     for (unsigned i = 0; i < n; i++)
         *kept[i] = from[i] < 0 ? -1 : 3 + (int)i;
     close_range(3 + n, ~0U, 0);
+    /* The owner's terminal is none of the keeper's business; what it says in an emergency is. */
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    dup2(null, 0);
-    dup2(null, 1);
+    if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0)
+        _exit(1);
+    close(null);
 }
 
 _Noreturn static void cloned_main(struct cloned *c)

@@ -52,6 +52,8 @@ static void check_cpu(struct session *s, int64_t now)
     if (s->meter.kind == METER_NONE) {
         if (!s->usage_req)
             s->usage_req = files_ask(s, FILE_USAGE); /* course_usage goes on */
+        if (!s->usage_req)
+            plan_cpu_check(s, now); /* it could not be asked now */
         return;
     }
     meter_read_cpu(&s->meter, &s->usage);

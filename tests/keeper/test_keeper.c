@@ -213,8 +213,8 @@ static void kill_zygote(void)
 {
     pid_t pid = outside(state_now().zygote_pid);
 
-    if (pid > 0)
-        kill(pid, SIGKILL);
+    assert_true(pid > 0);
+    kill(pid, SIGKILL);
 }
 
 /* ---- tests ---- */

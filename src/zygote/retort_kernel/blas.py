@@ -35,7 +35,8 @@ def prepare():
 
 def use(cpus):
     """As many threads as whole cores; cpus 0 is a box without such a limit."""
-    threads = max(1, int(cpus)) if cpus else len(os.sched_getaffinity(0))
+    cores = len(os.sched_getaffinity(0))
+    threads = min(max(1, int(cpus)), cores) if cpus else cores
     if threads != _threads:
         limit_environment(threads)
         for setter in _setters:
