@@ -693,7 +693,8 @@ static void on_init_died(struct state *s, struct box *b)
     b->init_pid = 0;
     if (b->phase == BOX_MAKING) {
         /* It has said why, in a message that may still lie unread: that one ends the box. */
-        if (b->init_setup.fd >= 0 && !b->init_stands && setup_recv(s, b, &b->init_setup, "init") == 0)
+        if (b->init_setup.fd >= 0 && !b->init_stands &&
+            setup_recv(s, b, &b->init_setup, "init") == 0)
             return;
         err_set(&e, 0, "init died while the box was set up");
         box_fail_step(s, b, "box-fork", &e);
