@@ -18,8 +18,9 @@
 #include "session/session.h"
 
 #define PATIENCE_MS 60000
-#define POOL 2
-#define BLANKS 1
+#define ENVIRONMENTS 2
+#define POOL 2   /* ready boxes of each */
+#define BLANKS 1 /* and blank ones */
 #define MANY 1000
 #define AT_ONCE 6
 #define CROWD 60
@@ -91,11 +92,16 @@ static void rest(int ms)
         fail_msg("the keeper is gone: %s", e.text);
 }
 
-static void invite(struct guest *g)
+static void invite_to(struct guest *g, uint32_t environment)
 {
     *g = (struct guest){0};
-    g->session = session_open(vessel, 0, &limits, &events, g);
+    g->session = session_open(vessel, environment, &limits, &events, g);
     assert_non_null(g->session);
+}
+
+static void invite(struct guest *g)
+{
+    invite_to(g, 0);
 }
 
 static void welcome(struct guest *g)
@@ -145,7 +151,8 @@ static void settle(void)
 
     for (;;) {
         struct vessel_state st = state_now();
-        if (st.ready == POOL && st.blank == BLANKS && st.boxes == POOL + BLANKS)
+        if (st.ready == ENVIRONMENTS * POOL && st.blank == ENVIRONMENTS * BLANKS &&
+            st.boxes == st.ready + st.blank)
             return;
         if (clock_now_ms() > until)
             fail_msg("the stock is not full: %u boxes, %u ready, %u blank", st.boxes, st.ready,
@@ -331,13 +338,29 @@ static void test_zygotes_killed_in_the_act(void **unused)
     settle();
 }
 
+static void test_environments_are_apart(void **unused)
+{
+    struct guest plain, other;
+    (void)unused;
+
+    invite_to(&plain, 0);
+    invite_to(&other, 1);
+    welcome(&plain);
+    welcome(&other);
+    assert_string_equal(answer(&plain, "import sys; 'wave' in sys.modules"), "False");
+    assert_string_equal(answer(&other, "import sys; 'wave' in sys.modules"), "True");
+    dismiss(&plain);
+    dismiss(&other);
+    settle();
+}
+
 static void test_more_at_once_than_are_asked_for(void **unused)
 {
     struct guest guests[CROWD];
     (void)unused;
 
     for (unsigned i = 0; i < CROWD; i++)
-        invite(&guests[i]);
+        invite_to(&guests[i], i % ENVIRONMENTS);
     for (unsigned i = 0; i < CROWD; i++)
         welcome(&guests[i]);
     for (unsigned i = 0; i < CROWD; i++) {
@@ -384,10 +407,16 @@ static void test_thousands_leave_nothing(void **unused)
 
 static int open_house(void **unused)
 {
-    static char name[] = "default", python[] = "/usr/bin/python3", preload[] = "";
-    const struct environment environment = {.name = name, .python = python, .preload = preload};
-    struct keeper_options o = {
-        .environments = &environment, .n_environments = 1, .pool = POOL, .blanks = BLANKS};
+    static char python[] = "/usr/bin/python3", plain[] = "plain", none[] = "";
+    static char other[] = "other", some[] = "wave";
+    static const struct environment environments[ENVIRONMENTS] = {
+        {.name = plain, .python = python, .preload = none},
+        {.name = other, .python = python, .preload = some},
+    };
+    struct keeper_options o = {.environments = environments,
+                               .n_environments = ENVIRONMENTS,
+                               .pool = POOL,
+                               .blanks = BLANKS};
     struct err e = {0};
     (void)unused;
 
@@ -412,6 +441,7 @@ int main(void)
         cmocka_unit_test(test_two_at_once_know_nothing_of_each_other),
         cmocka_unit_test(test_ready_ones_first_then_forks),
         cmocka_unit_test(test_other_limits_are_not_served_from_stock_that_cannot),
+        cmocka_unit_test(test_environments_are_apart),
         cmocka_unit_test(test_killed_zygote_is_replaced),
         cmocka_unit_test(test_zygotes_killed_in_the_act),
         cmocka_unit_test(test_more_at_once_than_are_asked_for),
