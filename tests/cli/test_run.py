@@ -1,5 +1,6 @@
 """retort run: streams, results, exit statuses, signals."""
 import base64
+import hashlib
 import json
 import os
 import signal
@@ -188,8 +189,29 @@ class Json(cli.Case):
         self.assertEqual(cell["files"][0]["size"], 4)
         self.assertRegex(cell["files"][0]["sha256"], "^[0-9a-f]{64}$")
         self.assertGreater(cell["receipt"]["wall_ms"], 0)
+        self.assertGreater(cell["receipt"]["cpu_ms"], 0)
+        self.assertGreater(cell["receipt"]["peak_memory"], 1 << 20)
         self.assertNotIn("error", cell)
         self.assertNotIn("limit", cell)
+
+    def test_changes_of_given_files(self):
+        args = []
+        for name in ("same", "changed", "deleted"):
+            args += ["-f", self.write(name, "before")]
+        done = cli.run("run", "--json", *args, "-c", "import os\nos.remove('deleted')\nopen('changed', 'w').write('x')\n"
+                                                     "open('new', 'w').write('n'); os.remove('new')")
+        files = {f["path"]: f for f in done.json["files"]}
+        self.assertEqual({name: f["change"] for name, f in files.items()},
+                         {"changed": "changed", "deleted": "deleted"})
+        self.assertEqual(files["changed"]["sha256"], hashlib.sha256(b"x").hexdigest())
+
+    def test_truncated(self):
+        done = cli.run("run", "--json", "--output", "1000", "-c", "print('a' * 5000 + 'z')")
+        text = "".join(output["text"] for output in done.json["outputs"])  # head, and tail
+        self.assertEqual((text[0], text[-2:]), ("a", "z\n"))
+        self.assertLessEqual(len(text), 1000)
+        self.assertEqual(done.json["truncated"], {"stdout_bytes": 5002 - len(text), "stderr_bytes": 0})
+        self.assertEqual(done.json["limit"]["kind"], "output")
 
     def test_statuses(self):
         for args, status, name, exit_status in (
