@@ -19,6 +19,7 @@
 
 #define PARENT "retort"
 #define CPU_PERIOD_US 100000
+#define SOCKETS_SHARE 8 /* buffers of sockets: this part of the memory limit */
 
 static const char *const v1_controllers[CGROUP_HIERARCHIES] = {"memory", "pids", "cpu", "cpuacct"};
 static const char *const v2_controllers = "+memory +pids +cpu";
@@ -396,13 +397,18 @@ static int limit_memory_v1(const struct cgroup_ground *g, unsigned box, const ch
 static int limit_v1(const struct cgroup_ground *g, unsigned box, const struct limits *l,
                     struct err *e)
 {
-    char memory[32], pids[32], quota[32] = "-1";
+    char memory[32], pids[32], quota[32] = "-1", sockets[32] = "-1";
 
     number_or(memory, sizeof(memory), l->memory, "-1");
     number_or(pids, sizeof(pids), l->pids, "max");
     if (l->cpus_milli != LIMIT_NONE)
         snprintf(quota, sizeof(quota), "%" PRIu64, l->cpus_milli * CPU_PERIOD_US / 1000);
     if (limit_memory_v1(g, box, memory, e) < 0 || put_v1(g, box, "pids.max", pids, e) < 0)
+        return -1;
+    /* Version 1 counts the buffers of sockets apart, and by default without a limit. */
+    if (l->memory != LIMIT_NONE)
+        snprintf(sockets, sizeof(sockets), "%" PRIu64, l->memory / SOCKETS_SHARE);
+    if (put_v1(g, box, "memory.kmem.tcp.limit_in_bytes", sockets, e) < 0 && e->code != ENOENT)
         return -1;
     /* Some hosts have no cpu hierarchy. */
     if (put_v1(g, box, "cpu.cfs_quota_us", quota, e) < 0 && e->code != ENOENT)

@@ -13,6 +13,9 @@
 #include "box/filter.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <seccomp.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -151,6 +154,24 @@ static int refuse(scmp_filter_ctx c, const struct refusal *r, struct err *e)
     return rc < 0 ? err_set(e, -rc, "seccomp argument rule for call %d", r->nr) : 0;
 }
 
+static int refuse_protocols(scmp_filter_ctx c, struct err *e)
+{
+    static const int protocols[] = {IPPROTO_ICMP,    IPPROTO_ICMPV6, IPPROTO_SCTP,
+                                    IPPROTO_UDPLITE, IPPROTO_RAW,    262 /* MPTCP */};
+    static const int families[] = {AF_INET, AF_INET6};
+
+    for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++)
+        for (size_t k = 0; k < sizeof(protocols) / sizeof(*protocols); k++) {
+            struct refusal r = {SCMP_SYS(socket),
+                                EPROTONOSUPPORT,
+                                2,
+                                {ARG_IS(0, families[i]), ARG_IS(2, protocols[k])}};
+            if (refuse(c, &r, e) < 0)
+                return -1;
+        }
+    return 0;
+}
+
 static int refuse_arguments(scmp_filter_ctx c, struct err *e)
 {
     static const uint32_t namespaces[] = {CLONE_NEWNS,  CLONE_NEWCGROUP, CLONE_NEWUTS,
@@ -176,6 +197,23 @@ static int refuse_arguments(scmp_filter_ctx c, struct err *e)
         /* see RLIMIT_CORE in box.c: it stays as it is */
         {SCMP_SYS(setrlimit), EPERM, 1, {ARG_IS(0, RLIMIT_CORE)}},
         {SCMP_SYS(prlimit64), EPERM, 2, {ARG_IS(1, RLIMIT_CORE), SCMP_A2(SCMP_CMP_NE, 0)}},
+        /* what other boxes have in the page cache could be thrown out, and its absence timed */
+        {SCMP_SYS(fadvise64), 0, 1, {ARG_IS(3, POSIX_FADV_DONTNEED)}},
+        /* protocol modules, and a corner of sockets that has been broken before */
+        {SCMP_SYS(setsockopt), EPERM, 2, {ARG_IS(1, IPPROTO_TCP), ARG_IS(2, TCP_ULP)}},
+        {SCMP_SYS(sendto), EOPNOTSUPP, 1, {ARG_HAS(3, MSG_OOB)}},
+        {SCMP_SYS(sendmsg), EOPNOTSUPP, 1, {ARG_HAS(2, MSG_OOB)}},
+        {SCMP_SYS(sendmmsg), EOPNOTSUPP, 1, {ARG_HAS(3, MSG_OOB)}},
+        {SCMP_SYS(recvfrom), EOPNOTSUPP, 1, {ARG_HAS(3, MSG_OOB)}},
+        {SCMP_SYS(recvmsg), EOPNOTSUPP, 1, {ARG_HAS(2, MSG_OOB)}},
+        {SCMP_SYS(recvmmsg), EOPNOTSUPP, 1, {ARG_HAS(3, MSG_OOB)}},
+        /* init's place on the processors, where it has no uid of its own */
+        {SCMP_SYS(setpriority), EPERM, 1, {ARG_IS(1, 1)}},
+        {SCMP_SYS(ioprio_set), EPERM, 1, {ARG_IS(1, 1)}},
+        {SCMP_SYS(sched_setaffinity), EPERM, 1, {ARG_IS(0, 1)}},
+        {SCMP_SYS(sched_setattr), EPERM, 1, {ARG_IS(0, 1)}},
+        {SCMP_SYS(sched_setparam), EPERM, 1, {ARG_IS(0, 1)}},
+        {SCMP_SYS(sched_setscheduler), EPERM, 1, {ARG_IS(0, 1)}},
         /* other processes' limits: init's, where it has no uid of its own */
         {SCMP_SYS(prlimit64), EPERM, 2, {SCMP_A0(SCMP_CMP_NE, 0), SCMP_A2(SCMP_CMP_NE, 0)}},
     };
@@ -188,8 +226,10 @@ static int refuse_arguments(scmp_filter_ctx c, struct err *e)
         if (refuse(c, &r, e) < 0)
             return -1;
     }
-    /* The first program lets only three families through; here the others get the error that says
-     * it best. */
+    /* The first program lets only three families and two protocols through; here the others get the
+     * error that says it best. */
+    if (refuse_protocols(c, e) < 0)
+        return -1;
     for (int family = 0; family < AF_MAX; family++) {
         struct refusal open = {SCMP_SYS(socket), EAFNOSUPPORT, 1, {ARG_IS(0, family)}};
         struct refusal pair = {SCMP_SYS(socketpair), EAFNOSUPPORT, 1, {ARG_IS(0, family)}};
@@ -206,16 +246,21 @@ static int allow_calls(scmp_filter_ctx c, bool has_memory_cgroup, struct err *e)
 {
     const struct {
         int nr;
-        struct scmp_arg_cmp arg;
+        unsigned n;
+        struct scmp_arg_cmp args[2];
     } by_argument[] = {
-        /* the families with a use in a box that has only its own loopback */
-        {SCMP_SYS(socket), ARG_IS(0, AF_UNIX)},
-        {SCMP_SYS(socket), ARG_IS(0, AF_INET)},
-        {SCMP_SYS(socket), ARG_IS(0, AF_INET6)},
-        {SCMP_SYS(socketpair), ARG_IS(0, AF_UNIX)},
+        /* the families and protocols with a use in a box that has only its own loopback */
+        {SCMP_SYS(socket), 1, {ARG_IS(0, AF_UNIX)}},
+        {SCMP_SYS(socket), 2, {ARG_IS(0, AF_INET), ARG_IS(2, 0)}},
+        {SCMP_SYS(socket), 2, {ARG_IS(0, AF_INET), ARG_IS(2, IPPROTO_TCP)}},
+        {SCMP_SYS(socket), 2, {ARG_IS(0, AF_INET), ARG_IS(2, IPPROTO_UDP)}},
+        {SCMP_SYS(socket), 2, {ARG_IS(0, AF_INET6), ARG_IS(2, 0)}},
+        {SCMP_SYS(socket), 2, {ARG_IS(0, AF_INET6), ARG_IS(2, IPPROTO_TCP)}},
+        {SCMP_SYS(socket), 2, {ARG_IS(0, AF_INET6), ARG_IS(2, IPPROTO_UDP)}},
+        {SCMP_SYS(socketpair), 1, {ARG_IS(0, AF_UNIX)}},
         /* asking which personality it has, or going back to the plain one */
-        {SCMP_SYS(personality), ARG_IS(0, 0)},
-        {SCMP_SYS(personality), ARG_IS(0, 0xffffffff)},
+        {SCMP_SYS(personality), 1, {ARG_IS(0, 0)}},
+        {SCMP_SYS(personality), 1, {ARG_IS(0, 0xffffffff)}},
     };
 
     if (ADD_ALL(c, SCMP_ACT_ALLOW, allowed, e) < 0 ||
@@ -226,7 +271,8 @@ static int allow_calls(scmp_filter_ctx c, bool has_memory_cgroup, struct err *e)
     if (ADD_ALL(c, memory, uncounted_memory, e) < 0)
         return -1;
     for (size_t i = 0; i < sizeof(by_argument) / sizeof(*by_argument); i++) {
-        int rc = seccomp_rule_add(c, SCMP_ACT_ALLOW, by_argument[i].nr, 1, by_argument[i].arg);
+        int rc = seccomp_rule_add_array(c, SCMP_ACT_ALLOW, by_argument[i].nr, by_argument[i].n,
+                                        by_argument[i].args);
         if (rc < 0)
             return err_set(e, -rc, "seccomp rule for call %d", by_argument[i].nr);
     }

@@ -128,6 +128,21 @@ void outlet_fresh_line(struct outlet *o)
         add(o, fd, "\n", 1);
 }
 
+/* In a note, a guest may have chosen a name: it stays on its line, whatever that holds. */
+__attribute__((format(printf, 2, 0))) static void add_note(struct outlet *o, const char *fmt,
+                                                           va_list ap)
+{
+    char *text;
+    int n = vasprintf(&text, fmt, ap);
+    if (n < 0)
+        bug("out of memory");
+    char *line = xcalloc(1, (size_t)n + 1);
+    sanitise_name(text, line, (size_t)n + 1);
+    add(o, 2, line, strlen(line));
+    free(line);
+    free(text);
+}
+
 void outlet_note(struct outlet *o, const char *fmt, ...)
 {
     va_list ap;
@@ -136,7 +151,7 @@ void outlet_note(struct outlet *o, const char *fmt, ...)
         outlet_fresh_line(o);
     add(o, 2, "retort: ", 8);
     va_start(ap, fmt);
-    add_fmt(o, 2, fmt, ap);
+    add_note(o, fmt, ap);
     va_end(ap);
     add(o, 2, "\n", 1);
 }

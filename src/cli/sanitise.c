@@ -15,6 +15,8 @@
 
 #include <string.h>
 
+#include "session/utf8.h"
+
 static void enter(struct sanitiser *s, unsigned char introducer)
 {
     if (introducer == '[') {
@@ -124,18 +126,20 @@ void sanitise_end(struct sanitiser *s, struct buf *out)
 
 char *sanitise_name(const char *name, char *ret, size_t size)
 {
-    size_t n = 0;
+    size_t len = strlen(name), n = 0, wide;
 
-    for (const char *p = name; *p && n + 1 < size; p++) {
-        unsigned char c = (unsigned char)*p, next = (unsigned char)p[1];
-        if (c < 0x20 || c == 0x7f) {
-            ret[n++] = '?';
-        } else if (c == 0xc2 && next >= 0x80 && next <= 0x9f) {
-            ret[n++] = '?';
-            p++;
-        } else {
-            ret[n++] = (char)c;
-        }
+    for (size_t at = 0; at < len; at += wide) {
+        bool whole = utf8_next(name + at, len - at, &wide) == UTF8_WHOLE;
+        unsigned char c = (unsigned char)name[at];
+        bool control = c < 0x20 || c == 0x7f || (c == 0xc2 && (unsigned char)name[at + 1] < 0xa0);
+        bool shown = whole && !control;
+        if (n + (shown ? wide : 1) >= size)
+            break;
+        if (shown)
+            memcpy(ret + n, name + at, wide);
+        else
+            ret[n] = '?';
+        n += shown ? wide : 1;
     }
     ret[n] = '\0';
     return ret;

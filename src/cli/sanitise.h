@@ -33,6 +33,6 @@ void sanitise(struct sanitiser *s, const char *text, size_t len, struct buf *out
 /* Switch colours off where they are on, and forget a sequence that was never finished. */
 void sanitise_end(struct sanitiser *s, struct buf *out);
 
-/* A name for one line of a message: every control character becomes '?', and it is cut at `size`.
- * Returns ret. */
+/* A name for one line of a message: every control character and every broken byte becomes '?', and it
+ * is cut at `size`. Returns ret. */
 char *sanitise_name(const char *name, char *ret, size_t size);

@@ -308,6 +308,9 @@ static int clone_init(struct state *s, struct box *b, struct err *e)
         init_run(&init, b->far.init_setup, b->far.files);
     }
     b->init_pid = (pid_t)pid;
+    /* With these in our hands its death would go unheard. */
+    fd_close(&b->far.init_setup);
+    fd_close(&b->far.files);
     return 0;
 }
 
@@ -506,15 +509,19 @@ static bool stock_fits(const struct state *s, const struct box *b, const struct 
 static struct box *stock_take(struct state *s, enum box_phase phase, uint32_t environment,
                               const struct limits *l)
 {
+    struct box *next;
     struct err e;
 
-    for (struct box *b = s->boxes; b; b = b->next) {
+    for (struct box *b = s->boxes; b; b = next) {
+        next = b->next;
         if (b->phase != phase || b->plan.environment != environment || !stock_fits(s, b, l))
             continue;
         bool differs = b->limits.memory != l->memory || b->limits.pids != l->pids ||
                        b->limits.cpus_milli != l->cpus_milli;
-        if (differs && cgroup_limit(&s->cgroups, b->id, l, &e) < 0)
-            continue; /* it goes on waiting for somebody else; this request is served otherwise */
+        if (differs && cgroup_limit(&s->cgroups, b->id, l, &e) < 0) {
+            box_end(s, b); /* some of the new limits may be on: it is of no use to others now */
+            continue;
+        }
         box_set_limits(b, l);
         return b;
     }

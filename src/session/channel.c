@@ -197,8 +197,10 @@ static int on_error(struct session *s, struct fields *f)
     if (!fields_end(f) || !s->cell || s->cell->error.name)
         return -1;
     channel_drain(s);
+    if (s->closed)
+        return 0; /* by a callback: the slices are gone with the reader */
     cell_set_error(s->cell, name, value, traceback);
-    if (!s->closed && s->events.error)
+    if (s->events.error)
         s->events.error(s->ctx, s, s->cell);
     return 0;
 }
