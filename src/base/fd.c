@@ -2,6 +2,8 @@
 #include "base/fd.h"
 
 #include <errno.h>
+#include <time.h>
+#include <signal.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -101,4 +103,21 @@ int fd_place(const int *from, unsigned n, int first, unsigned inherited)
         if (aside[i] >= 0 && dup3(aside[i], first + (int)i, i < inherited ? 0 : O_CLOEXEC) < 0)
             return -1;
     return 0;
+}
+
+ssize_t fd_write_quietly(int fd, const void *data, size_t len)
+{
+    const struct timespec now = {0};
+    sigset_t pipe_only, before;
+
+    sigemptyset(&pipe_only);
+    sigaddset(&pipe_only, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
+    ssize_t n = write(fd, data, len);
+    int saved = errno;
+    if (n < 0 && saved == EPIPE && !sigismember(&before, SIGPIPE))
+        sigtimedwait(&pipe_only, NULL, &now);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = saved;
+    return n;
 }

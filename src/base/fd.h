@@ -28,6 +28,9 @@ int fd_get_text(int dirfd, const char *path, char *ret, size_t size, struct err 
 
 int fd_set_nonblock(int fd);
 
+/* write() to a pipe without SIGPIPE, which a library may not ignore for its process. */
+ssize_t fd_write_quietly(int fd, const void *data, size_t len);
+
 /* Put from[0…n) at the numbers first, first+1, …, whatever numbers they have now: all of them are
  * taken out of the way first, since one's goal may be another's place. The first `inherited` of them
  * survive an exec. Entries of -1 leave their place empty. The sources stay open: close_range from

@@ -203,21 +203,23 @@ static int kernel_join(void *ctx, struct err *e)
     return unshare(CLONE_NEWCGROUP) < 0 ? err_set(e, errno, "unshare") : 0;
 }
 
-/* A leaked descriptor is the classic way out of a container: the five that are meant, and no other. */
+/* A leaked descriptor is the classic way out of a container: the six that are meant, and no other. */
 static int kernel_descriptors(void *ctx, struct err *e)
 {
     struct box_kernel *b = ctx;
-    enum { MEANT = 5 };
+    enum { MEANT = 6 };
     int null = open("/dev/null", O_RDONLY);
-    const int from[MEANT] = {null, b->stdout_fd, b->stderr_fd, b->channel_fd, b->setup_fd};
+    const int from[MEANT] = {
+        null, b->stdout_fd, b->stderr_fd, b->channel_out_fd, b->channel_in_fd, b->setup_fd};
 
-    if (null < 0 || fd_place(from, MEANT, 0, BOX_CHANNEL_FD) < 0)
+    if (null < 0 || fd_place(from, MEANT, 0, BOX_CHANNEL_OUT_FD) < 0)
         return err_set(e, errno, "cannot arrange the descriptors");
     if (close_range(MEANT, ~0U, 0) < 0)
         return err_set(e, errno, "cannot close the other descriptors");
     b->stdout_fd = 1;
     b->stderr_fd = 2;
-    b->channel_fd = BOX_CHANNEL_FD;
+    b->channel_out_fd = BOX_CHANNEL_OUT_FD;
+    b->channel_in_fd = BOX_CHANNEL_IN_FD;
     b->setup_fd = BOX_SETUP_FD;
     return 0;
 }

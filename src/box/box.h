@@ -22,8 +22,11 @@
 #define BOX_HOME "/home/user"
 
 /* The kernel process's only descriptors besides 0, 1 and 2. The second is closed when it is ready. */
-#define BOX_CHANNEL_FD 3
-#define BOX_SETUP_FD 4
+/* The channel is two pipes and not a socket: through a socket, a guest could put descriptors into
+ * its owner's hands, and closing some of them takes as long as the guest likes. */
+#define BOX_CHANNEL_OUT_FD 3
+#define BOX_CHANNEL_IN_FD 4
+#define BOX_SETUP_FD 5
 
 /* How to make one box; plain data that travels from the keeper to both halves. */
 struct box_plan {
@@ -52,11 +55,11 @@ struct box_init {
 int box_init_enter(struct box_init *b, const char **ret_failed, struct err *e);
 
 /* The kernel process's half, after its fork from the zygote and when init's half stands. The
- * descriptors become 1, 2, BOX_CHANNEL_FD and BOX_SETUP_FD; everything else is closed. */
+ * descriptors become 1, 2, the channel's two and BOX_SETUP_FD; everything else is closed. */
 struct box_kernel {
     const struct box_plan *plan;
     const struct filter *filter;
     const int *namespaces; /* BOX_NAMESPACES descriptors; the pid namespace is joined already */
-    int stdout_fd, stderr_fd, channel_fd, setup_fd;
+    int stdout_fd, stderr_fd, channel_out_fd, channel_in_fd, setup_fd;
 };
 int box_kernel_enter(struct box_kernel *b, const char **ret_failed, struct err *e);

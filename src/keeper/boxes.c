@@ -70,7 +70,8 @@ static void box_unlink(struct state *s, struct box *b)
 
 static void close_owner_ends(struct box *b)
 {
-    fd_close(&b->cell_fd);
+    fd_close(&b->cell_out_fd);
+    fd_close(&b->cell_in_fd);
     fd_close(&b->stdout_fd);
     fd_close(&b->stderr_fd);
     fd_close(&b->files_fd);
@@ -105,7 +106,8 @@ static void close_far_ends(struct box *b)
 {
     fd_close(&b->far.init_setup);
     fd_close(&b->far.kernel_setup);
-    fd_close(&b->far.cell);
+    fd_close(&b->far.cell_out);
+    fd_close(&b->far.cell_in);
     fd_close(&b->far.out);
     fd_close(&b->far.err);
     fd_close(&b->far.files);
@@ -152,9 +154,11 @@ static void box_fail_step(struct state *s, struct box *b, const char *step, cons
 static void hand_over(struct state *s, struct box *b, bool from_pool)
 {
     cleanup_buf struct buf m = {0};
-    int fds[4 + CGROUP_METERS] = {b->cell_fd, b->stdout_fd, b->stderr_fd, b->files_fd};
+    enum { CHANNELS = 5 };
+    int fds[CHANNELS + CGROUP_METERS] = {b->cell_out_fd, b->cell_in_fd, b->stdout_fd, b->stderr_fd,
+                                         b->files_fd};
 
-    memcpy(fds + 4, b->meters, sizeof(b->meters));
+    memcpy(fds + CHANNELS, b->meters, sizeof(b->meters));
     b->phase = BOX_OUT;
     b->requested = false;
     msg_begin(&m, KEEPER_CREATED);
@@ -162,7 +166,7 @@ static void hand_over(struct state *s, struct box *b, bool from_pool)
     fields_put_u32(&m, b->id);
     fields_put_u8(&m, from_pool);
     fields_put_u8(&m, (uint8_t)s->cgroups.version);
-    owner_tell(s, &m, fds, 4 + b->n_meters);
+    owner_tell(s, &m, fds, CHANNELS + b->n_meters);
     close_owner_ends(b);
     s->refill_at_ms = clock_now_ms() + REFILL_DELAY_MS;
 }
@@ -333,10 +337,14 @@ static int make_channels(struct state *s, struct box *b, struct err *e)
         return -1;
     b->files_fd = pair[0];
     far->files = pair[1];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-        return err_set(e, errno, "cannot make a socket pair");
-    b->cell_fd = pair[0];
-    far->cell = pair[1];
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return err_set(e, errno, "cannot make a pipe");
+    b->cell_out_fd = pair[0];
+    far->cell_out = pair[1];
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return err_set(e, errno, "cannot make a pipe");
+    far->cell_in = pair[0];
+    b->cell_in_fd = pair[1];
     if (pipe2(pair, O_CLOEXEC) < 0)
         return err_set(e, errno, "cannot make a pipe");
     b->stdout_fd = pair[0];
@@ -471,11 +479,12 @@ static struct box *box_new(struct state *s, uint32_t environment, const struct l
                  .own_ids = s->own_ids},
         .init_setup.fd = -1,
         .kernel_setup.fd = -1,
-        .cell_fd = -1,
+        .cell_out_fd = -1,
+        .cell_in_fd = -1,
         .stdout_fd = -1,
         .stderr_fd = -1,
         .files_fd = -1,
-        .far = {-1, -1, -1, -1, -1, -1},
+        .far = {-1, -1, -1, -1, -1, -1, -1},
         .namespaces = {-1, -1, -1, -1, -1, -1},
         .next = s->boxes,
     };

@@ -44,7 +44,7 @@ enum box_phase { BOX_MAKING, BOX_BLANK, BOX_READY, BOX_OUT, BOX_ENDING };
 
 /* The ends of a box's channels that live in it; ours until both halves have theirs. */
 struct far_ends {
-    int init_setup, kernel_setup, cell, out, err, files;
+    int init_setup, kernel_setup, cell_out, cell_in, out, err, files;
 };
 
 struct box {
@@ -64,7 +64,7 @@ struct box {
     bool asked_zygote;                     /* a fork is under way; the answer will come */
     struct watch init_setup, kernel_setup; /* .fd -1 when closed */
     /* the owner's ends, until they are handed over */
-    int cell_fd, stdout_fd, stderr_fd, files_fd;
+    int cell_out_fd, cell_in_fd, stdout_fd, stderr_fd, files_fd;
     int meters[CGROUP_METERS];
     unsigned n_meters;
     struct far_ends far;

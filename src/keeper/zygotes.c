@@ -216,7 +216,8 @@ int zygote_ask(struct state *s, const struct box *b, struct err *e)
     struct zygote *z = &s->zygotes[b->plan.environment];
     cleanup_buf struct buf m = {0};
     cleanup_fd int cgroup = cgroup_open(&s->cgroups, b->id);
-    int fds[ZYGOTE_FDS] = {b->far.kernel_setup, b->far.out, b->far.err, b->far.cell};
+    int fds[ZYGOTE_FDS] = {b->far.kernel_setup, b->far.out, b->far.err, b->far.cell_out,
+                           b->far.cell_in};
 
     if (s->cgroups.version == 2 && cgroup < 0)
         return err_set(e, errno, "cannot open the box's cgroup");

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "session/inside.h"
 #include "wire/fields.h"
 
@@ -58,7 +58,7 @@ void channel_resume(struct session *s)
     if (!s->paused)
         return;
     s->paused = false;
-    source_watch(s->vessel, &s->sources[FROM_STREAM], EPOLLIN | (s->unsent.len ? EPOLLOUT : 0));
+    source_watch(s->vessel, &s->sources[FROM_STREAM], EPOLLIN);
     source_watch(s->vessel, &s->sources[FROM_STDOUT], EPOLLIN);
     source_watch(s->vessel, &s->sources[FROM_STDERR], EPOLLIN);
 }
@@ -112,10 +112,10 @@ static ssize_t send_some(struct session *s, const char *data, size_t len)
 {
     ssize_t n;
 
-    if (fd_of(s, FROM_STREAM) < 0)
+    if (fd_of(s, TO_STREAM) < 0)
         return -1;
     do
-        n = send(fd_of(s, FROM_STREAM), data, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        n = fd_write_quietly(fd_of(s, TO_STREAM), data, len);
     while (n < 0 && errno == EINTR);
     return n < 0 && errno == EAGAIN ? 0 : n;
 }
@@ -130,8 +130,7 @@ static void flush(struct session *s)
         buf_done(&s->unsent); /* gone: reading will tell */
         s->unsent_at = 0;
         s->fences_waiting = 0;
-        if (!s->paused)
-            source_watch(s->vessel, &s->sources[FROM_STREAM], EPOLLIN);
+        source_watch(s->vessel, &s->sources[TO_STREAM], 0);
     }
 }
 
@@ -143,7 +142,7 @@ void channel_send(struct session *s)
     if (n < 0 || (size_t)n == b->len)
         return;
     buf_add(&s->unsent, b->data + n, b->len - (size_t)n);
-    source_watch(s->vessel, &s->sources[FROM_STREAM], EPOLLIN | EPOLLOUT);
+    source_watch(s->vessel, &s->sources[TO_STREAM], EPOLLOUT);
 }
 
 /* ---- frames ---- */
@@ -339,7 +338,7 @@ static void read_in_turn(struct session *s, enum source_kind kind)
 
 void channel_ready(struct session *s, unsigned ready)
 {
-    if (ready & READY_SEND)
+    if (ready & (1u << TO_STREAM))
         flush(s);
     if (ready & (1u << FROM_STDOUT))
         read_in_turn(s, FROM_STDOUT);

@@ -132,6 +132,7 @@ static void end(struct session *s)
     s->cpu_check_us = NEVER;
     session_deadline(s, NEVER);
     source_close(s->vessel, &s->sources[FROM_STREAM]);
+    source_close(s->vessel, &s->sources[TO_STREAM]);
     source_close(s->vessel, &s->sources[FROM_STDOUT]);
     source_close(s->vessel, &s->sources[FROM_STDERR]);
     buf_done(&s->unsent);

@@ -310,24 +310,6 @@ int session_get(struct session *s, const char *path, int *ret_fd, struct err *e)
     return 0;
 }
 
-/* write() to a pipe without SIGPIPE, which a library may not ignore for its process. */
-static ssize_t write_quietly(int fd, const void *data, size_t len)
-{
-    const struct timespec now = {0};
-    sigset_t pipe_only, before;
-
-    sigemptyset(&pipe_only);
-    sigaddset(&pipe_only, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
-    ssize_t n = write(fd, data, len);
-    int saved = errno;
-    if (n < 0 && saved == EPIPE && !sigismember(&before, SIGPIPE))
-        sigtimedwait(&pipe_only, NULL, &now);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = saved;
-    return n;
-}
-
 struct copy {
     int from, to;
     char *chunk;
@@ -349,7 +331,7 @@ static int copy_some(struct copy *c, struct err *e)
         c->len = (size_t)n;
         return 1;
     }
-    ssize_t n = write_quietly(c->to, c->chunk + c->at, c->len - c->at);
+    ssize_t n = fd_write_quietly(c->to, c->chunk + c->at, c->len - c->at);
     if (n >= 0) {
         c->at += (size_t)n;
         c->total += (uint64_t)n;

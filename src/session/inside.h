@@ -51,8 +51,10 @@
 
 enum session_state { OPENING, IDLE, RUNNING, STOPPING, SILENT, DYING, SETTLING, ENDED };
 
+/* In the order of KEEPER_CREATED's descriptors. */
 enum source_kind {
     FROM_STREAM,
+    TO_STREAM,
     FROM_STDOUT,
     FROM_STDERR,
     FROM_FILES,
@@ -129,7 +131,7 @@ struct session {
     bool from_pool;
 
     struct source sources[N_SOURCES];
-    unsigned ready; /* bits of enum source_kind, and READY_SEND */
+    unsigned ready; /* bits of enum source_kind */
     struct frame_reader reader;
     struct buf unsent;
     size_t unsent_at;        /* up to here it has been sent after all */
@@ -152,8 +154,6 @@ struct session {
     struct check_request *check; /* NULL: nobody waits (any more) */
     unsigned checks_due;         /* answers that may still come */
 };
-
-#define READY_SEND (1u << N_SOURCES)
 
 struct state_request {
     struct state_request *next;

@@ -93,7 +93,7 @@ static int take_sources(struct session *s, struct msg *m)
             return -1;
     }
     for (unsigned i = 0; i < N_SOURCES; i++)
-        source_watch(s->vessel, &s->sources[i], EPOLLIN);
+        source_watch(s->vessel, &s->sources[i], i == TO_STREAM ? 0 : EPOLLIN);
     return 0;
 }
 

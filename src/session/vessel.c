@@ -177,10 +177,7 @@ static void note(const struct epoll_event *ev, unsigned *ready)
         *ready |= 1u << s->kind;
         return;
     }
-    if (ev->events & ~(uint32_t)EPOLLOUT)
-        s->session->ready |= 1u << s->kind;
-    if (ev->events & EPOLLOUT)
-        s->session->ready |= READY_SEND;
+    s->session->ready |= 1u << s->kind;
 }
 
 static void handle(struct vessel *v, const struct epoll_event *events, int n)

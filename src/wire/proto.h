@@ -66,8 +66,9 @@ enum keeper_msg {
     KEEPER_DESTROY = 3, /* u32 box */
     KEEPER_STATUS = 4,  /* u32 req */
 
-    KEEPER_CREATED = 16,   /* u32 req, u32 box, u8 from_pool, u8 meter (enum meter_kind); fds: cell
-                              stream, stdout, stderr, files, then the meter's in the order below */
+    KEEPER_CREATED = 16,   /* u32 req, u32 box, u8 from_pool, u8 meter (enum meter_kind); fds: the
+                              cell's frames, where orders go, stdout, stderr, files, then the meter's
+                              in the order below */
     KEEPER_FAILED = 17,    /* u32 req, text why */
     KEEPER_DIED = 18,      /* u32 box, u32 wait status of the kernel process, u8 init said that
                               memory was short (see SETUP_SHORT) */

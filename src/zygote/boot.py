@@ -10,5 +10,5 @@ import retort_kernel
 versions = retort_kernel.warm(os.environ.pop("RETORT_PRELOAD", "").split())
 _retort.settle()
 # This returns only in a fork that is sealed in its box.
-channel_fd, cpus, awaited = _retort.serve(versions, retort_kernel.renew)
-retort_kernel.serve(channel_fd, cpus, _retort.ready, rehearse=not awaited)
+channel, cpus, awaited = _retort.serve(versions, retort_kernel.renew)
+retort_kernel.serve(channel, cpus, _retort.ready, rehearse=not awaited)

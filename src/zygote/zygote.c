@@ -184,7 +184,8 @@ static void enter_box(const struct box_plan *plan, PyObject *prepare)
         .namespaces = in.fds + ZYGOTE_FD_NAMESPACES,
         .stdout_fd = in.fds[ZYGOTE_FD_STDOUT],
         .stderr_fd = in.fds[ZYGOTE_FD_STDERR],
-        .channel_fd = in.fds[ZYGOTE_FD_CELL],
+        .channel_out_fd = in.fds[ZYGOTE_FD_CELL_OUT],
+        .channel_in_fd = in.fds[ZYGOTE_FD_CELL_IN],
         .setup_fd = in.fds[ZYGOTE_FD_SETUP],
     };
     static struct msg go;
@@ -273,7 +274,8 @@ static PyObject *serve(PyObject *self, PyObject *args)
         msg_done(&in);
     }
     double cpus = plan.cpus_milli == UINT32_MAX ? 0 : plan.cpus_milli / 1000.0;
-    return Py_BuildValue("(idO)", BOX_CHANNEL_FD, cpus, plan.awaited ? Py_True : Py_False);
+    return Py_BuildValue("((ii)dO)", BOX_CHANNEL_OUT_FD, BOX_CHANNEL_IN_FD, cpus,
+                         plan.awaited ? Py_True : Py_False);
 }
 
 /* The box is ready: everything that can be done before the first cell has been done. */
@@ -301,7 +303,7 @@ static PyMethodDef methods[] = {
     {"settle", settle, METH_NOARGS, "settle(): all is imported and warm; get ready for forks."},
     {"serve", serve, METH_VARARGS,
      "serve(versions, prepare): fork boxes on the keeper's word. In each of them it calls\n"
-     "prepare(), enters the box, and returns (channel, cpus, awaited)."},
+     "prepare(), enters the box, and returns ((out, in), cpus, awaited)."},
     {"ready", ready, METH_NOARGS, "ready(): tell the keeper that this box can be used."},
     {NULL, NULL, 0, NULL},
 };

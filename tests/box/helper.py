@@ -55,6 +55,31 @@ def found(what, evidence, maybe=False):
         refused(what, "nothing found", maybe)
 
 
+def channel():
+    """The pipe to retort. Outside: one that a naive reader holds."""
+    import fcntl
+    import stat
+    if OUTSIDE:
+        global _naive
+        _naive = os.pipe()
+        return _naive[1]
+    for n in range(3, 1024):
+        try:
+            writes = fcntl.fcntl(n, fcntl.F_GETFL) & os.O_ACCMODE == os.O_WRONLY
+            if writes and stat.S_ISFIFO(os.fstat(n).st_mode):
+                os.set_blocking(n, True)
+                return n
+        except OSError:
+            pass
+    wrong("there is no channel")
+
+
+def send(channel_fd, frame):
+    sent = os.write(channel_fd, frame)
+    if OUTSIDE:
+        escaped("the forged frame", f"{sent} bytes went out")
+
+
 def syscall(number, *args):
     """(result, errno) of a system call; bytes, buffers and structures are passed by address."""
     values = [a if isinstance(a, bytes) else

@@ -10,7 +10,6 @@ import os
 import select
 import shutil
 import signal
-import socket
 import struct
 import sys
 import time
@@ -139,40 +138,38 @@ class Session:
         # Not by tempfile: its state here is what the sessions must not share.
         self.directory = f"/tmp/retort-kernel-{os.getpid()}-{next(_numbers)}"
         os.mkdir(self.directory)
-        ours, theirs = socket.socketpair()
+        channel, channel_end = os.pipe()
+        orders_end, orders = os.pipe()
         out, out_end = os.pipe()
         err, err_end = os.pipe()
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # as the zygote has it
         self.pid = os.fork()
         if self.pid == 0:
             try:
-                ours.close()
                 null = os.open(os.devnull, os.O_RDONLY)
                 os.dup2(null, 0)
                 os.dup2(out_end, 1)
                 os.dup2(err_end, 2)
-                fd = fcntl.fcntl(theirs.detach(), fcntl.F_DUPFD_CLOEXEC, 100)
-                os.closerange(3, fd)
-                os.closerange(fd + 1, 4096)
+                fds = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 100) for end in (channel_end, orders_end)]
+                os.closerange(3, min(fds))
+                os.closerange(max(fds) + 1, 4096)
                 os.chdir(self.directory)
                 sys.path.remove(os.path.join(ROOT, "tests", "kernel"))  # unittest's doing
                 if prepare:
                     prepare()
                 retort_kernel.renew()
-                retort_kernel.serve(fd, cpus)
+                retort_kernel.serve(fds, cpus)
             finally:
                 os._exit(99)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-        theirs.close()
-        os.close(out_end)
-        os.close(err_end)
-        ours.setblocking(False)
-        os.set_blocking(out, False)
-        os.set_blocking(err, False)
-        self.channel, self.out, self.err = ours, out, err
+        for end in (channel_end, orders_end, out_end, err_end):
+            os.close(end)
+        for fd in (channel, out, err):
+            os.set_blocking(fd, False)
+        self.channel, self.orders, self.out, self.err = channel, orders, out, err
         self.pipes = {out: "stdout", err: "stderr"}
         self.poll = select.poll()
-        for fd in (ours.fileno(), out, err):
+        for fd in (channel, out, err):
             self.poll.register(fd, select.POLLIN)
         self.received = b""
         self.n = 0
@@ -190,9 +187,7 @@ class Session:
         if self.gone:
             return None
         self.gone = True
-        self.channel.close()
-        os.close(self.out)
-        os.close(self.err)
+        self.close_ends()
         deadline = time.monotonic() + 5
         status = None
         while status is None and time.monotonic() < deadline:
@@ -207,14 +202,17 @@ class Session:
         shutil.rmtree(self.directory, ignore_errors=True)
         return status
 
+    def close_ends(self):
+        for fd in (self.channel, self.orders, self.out, self.err):
+            os.close(fd)
+
     def interrupt(self):
         os.kill(self.pid, signal.SIGINT)
 
     def send(self, kind, body):
         data = struct.pack("<II", len(body), kind) + body
-        self.channel.setblocking(True)
-        self.channel.sendall(data)
-        self.channel.setblocking(False)
+        while data:
+            data = data[os.write(self.orders, data):]
 
     def drain(self, cell):
         for fd, name in self.pipes.items():
@@ -258,9 +256,9 @@ class Session:
         events = self.poll.poll(max(0, seconds) * 1000)
         if self.slow and events:
             time.sleep(0.002)
-            events = sorted(self.poll.poll(0), key=lambda e: (e[0] == self.channel.fileno(), -e[0]))
+            events = sorted(self.poll.poll(0), key=lambda e: (e[0] == self.channel, -e[0]))
         for fd, _ in events:
-            if fd == self.channel.fileno():
+            if fd == self.channel:
                 self.take_frames()
             else:
                 try:
@@ -274,18 +272,14 @@ class Session:
 
     def take_frames(self):
         try:
-            data = self.channel.recv(1 << 20)
+            data = os.read(self.channel, 1 << 20)
         except BlockingIOError:
             return
-        except ConnectionResetError:
-            data = b""
         if not data:
             self.gone = True
             _, status = os.waitpid(self.pid, 0)
             self.drain(self.cell)
-            self.channel.close()
-            os.close(self.out)
-            os.close(self.err)
+            self.close_ends()
             shutil.rmtree(self.directory, ignore_errors=True)
             raise Dead(status)
         self.received += data

@@ -102,7 +102,8 @@ static const struct session_events events = {
 
 static void reset(struct fake *f, const struct limits *limits)
 {
-    *f = (struct fake){.keeper = -1, .stream = -1, .out = -1, .err = -1, .files = -1, .box = 7};
+    *f = (struct fake){
+        .keeper = -1, .stream = -1, .orders = -1, .out = -1, .err = -1, .files = -1, .box = 7};
     f->last_stream = -1;
     for (unsigned i = 0; i < METER_FDS; i++)
         f->meter_files[i] = -1;
@@ -177,29 +178,28 @@ void fake_create(struct fake *f, unsigned meter)
 {
     cleanup_buf struct buf b = {0};
     cleanup_msg struct msg m;
-    int fds[4 + METER_FDS], pair[2];
+    int fds[5 + METER_FDS], pair[2];
     struct err e;
 
     assert_that(fake_keeper_next(f, &m) == KEEPER_CREATE);
     struct fields request;
     fields_init(&request, m.data, m.len);
     uint32_t req = fields_get_u32(&request);
-    assert_that(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
-    fds[0] = pair[0];
-    f->stream = pair[1];
-    make_pipe(&fds[1], &f->out);
-    make_pipe(&fds[2], &f->err);
+    make_pipe(&fds[0], &f->stream);
+    make_pipe(&f->orders, &fds[1]);
+    make_pipe(&fds[2], &f->out);
+    make_pipe(&fds[3], &f->err);
     assert_that(msg_pair(pair, &e) == 0);
-    fds[3] = pair[0];
+    fds[4] = pair[0];
     f->files = pair[1];
-    unsigned n = 4 + make_meters(f, meter, fds + 4);
+    unsigned n = 5 + make_meters(f, meter, fds + 5);
     msg_begin(&b, KEEPER_CREATED);
     fields_put_u32(&b, req);
     fields_put_u32(&b, f->box);
     fields_put_u8(&b, 1);
     fields_put_u8(&b, (uint8_t)meter);
     assert_that(msg_send(f->keeper, &b, fds, n, &e) == 0);
-    for (unsigned i = 0; i < 4; i++)
+    for (unsigned i = 0; i < 5; i++)
         close(fds[i]);
     fake_turn(f);
     fake_turn(f);
@@ -223,6 +223,7 @@ void fake_stop(struct fake *f)
     frame_reader_done(&f->reader);
     fd_close(&f->keeper);
     fd_close(&f->stream);
+    fd_close(&f->orders);
     fd_close(&f->out);
     fd_close(&f->err);
     fd_close(&f->files);
@@ -322,10 +323,10 @@ void fake_error(struct fake *f, const char *name, const char *value)
 
 bool fake_heard(struct fake *f, struct frame *ret)
 {
-    struct pollfd p = {.fd = f->stream, .events = POLLIN};
+    struct pollfd p = {.fd = f->orders, .events = POLLIN};
 
     while (frame_next(&f->reader, ret) == 0)
-        if (poll(&p, 1, 0) <= 0 || frame_fill(&f->reader, f->stream) <= 0)
+        if (poll(&p, 1, 0) <= 0 || frame_fill(&f->reader, f->orders) <= 0)
             return false;
     return true;
 }

@@ -22,7 +22,8 @@ struct fake {
 
     /* the other sides */
     int keeper;
-    int stream, out, err, files;
+    int stream, orders; /* the channel: frames from the box, and to it */
+    int out, err, files;
     struct frame_reader reader;
     uint32_t box;
     int meter_files[METER_FDS]; /* plain files with the numbers, when there is a meter */

@@ -2,7 +2,7 @@
 
     warm      entry points: warm() in the zygote, renew() and serve() in each session
     kernel    the loop: a frame in, a cell run, an answer out
-    channel   frames and fences on the socket to the session's owner
+    channel   frames and fences on the pipes to the session's owner
     frames    the frames as bytes
     shell     IPython's shell, made to raise instead of print
     display   values to mime bundles to frames

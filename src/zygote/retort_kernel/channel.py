@@ -1,4 +1,4 @@
-"""The channel to the session's owner: frames, and the fences that keep streams in order.
+"""The channel to the session's owner: frames on two pipes, and the fences that keep streams in order.
 
 An exception can come out of nearly every call made here: SIGINT raises KeyboardInterrupt, the
 user's own signal handlers raise what they like (the usual way to write a time-out), and print() deep
@@ -20,9 +20,11 @@ in here finds `inside` taken: it leaves its frame in the outbox and does not wai
 from .pristine import __builtins__
 
 import errno
-from _socket import AF_UNIX, MSG_DONTWAIT, MSG_PEEK, SOCK_STREAM, socket
-from os import _exit, close, getpid, register_at_fork
+from fcntl import ioctl
+from functools import partial
+from os import _exit, close, getpid, read, register_at_fork, write
 from sys import maxsize
+from termios import FIONREAD
 from threading import Lock, RLock
 
 from . import frames
@@ -30,6 +32,7 @@ from . import frames
 READ_SIZE = 1 << 16
 MIXED = object()  # stands in `last` for streams that others have written to
 END = maxsize  # as a slice: append, without a call
+NOTHING = bytes(4)  # no bytes, in FIONREAD's words
 
 
 # What the system says of a channel that is of no use any more. Any other OSError out of a call on
@@ -46,7 +49,7 @@ class Channel:
     def __init__(self):
         self.lock = RLock()
         self.inside = Lock()
-        self.fd = -1
+        self.fds = ()  # out, in
         self.pid = None  # the process that may speak; a forked child may not
         self.busy = False  # a cell runs: the owner answers fences and takes displays
         self.last = None  # who wrote last: a stream, the channel itself, or None
@@ -58,12 +61,10 @@ class Channel:
         self.passed = 0
         register_at_fork(after_in_child=self.detach)
 
-    def open(self, fd):
-        """Speak on this stream socket, for the session that this process is. As a socket, so that
-        nothing is ever written to a file that has come to have its number."""
-        self.connection = socket(AF_UNIX, SOCK_STREAM, 0, fd)
-        self.fd = fd
-        self.connect(self.connection.send, self.connection.recv)
+    def open(self, out, in_):
+        """Speak on these two pipes, for the session that this process is."""
+        self.fds = (out, in_)
+        self.connect(partial(write, out), partial(read, in_))
 
     def connect(self, send, recv):
         self.send, self.recv = send, recv
@@ -83,10 +84,11 @@ class Channel:
         """In a forked child: it must not speak for the session, nor keep its channel open."""
         if self.pid is not None:
             self.pid = None
-            try:
-                close(self.fd)
-            except OSError:
-                pass
+            for fd in self.fds:
+                try:
+                    close(fd)
+                except OSError:
+                    pass
 
     def is_mine(self):
         """False in every child, also in one that was forked behind Python's back."""
@@ -230,6 +232,6 @@ class Channel:
         if self.inbox or self.received:
             return True
         try:
-            return bool(self.recv(1, MSG_PEEK | MSG_DONTWAIT))
-        except OSError:
+            return ioctl(self.fds[1], FIONREAD, NOTHING) != NOTHING
+        except (IndexError, OSError):
             return False

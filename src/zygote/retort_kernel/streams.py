@@ -10,9 +10,7 @@ from fcntl import ioctl
 from os import write as os_write
 from termios import FIONREAD
 
-from .channel import MIXED
-
-NOTHING = bytes(4)
+from .channel import MIXED, NOTHING
 
 
 class Pipe(io.RawIOBase):

@@ -197,9 +197,9 @@ def renew():
     reseed.reseed()
 
 
-def serve(channel_fd, cpus, ready=lambda: None, rehearse=True):
-    """The rest of a forked process's life: cells from the channel, once `ready` has been called.
-    Never returns."""
+def serve(channel, cpus, ready=lambda: None, rehearse=True):
+    """The rest of a forked process's life: cells from the channel (two descriptors, out and in),
+    once `ready` has been called. Never returns."""
     kernel = _kernel
     blas.use(cpus)
     gc.enable()
@@ -207,7 +207,7 @@ def serve(channel_fd, cpus, ready=lambda: None, rehearse=True):
     # has the time for that now.
     if rehearse:
         _rehearse(kernel, ("1+1",))
-    kernel.channel.open(channel_fd)
+    kernel.channel.open(*channel)
     kernel.listen()
     ready()
     kernel.loop()
