@@ -48,5 +48,7 @@ int cgroup_attach(const struct cgroup_ground *g, unsigned box, pid_t pid, struct
 /* Descriptors that tell what the box used (see proto.h), for its owner. The count, or -1. */
 int cgroup_meters(const struct cgroup_ground *g, unsigned box, int ret[CGROUP_METERS],
                   struct err *e);
+/* End every process in it but one; nothing new can be started there afterwards. */
+void cgroup_end_others(const struct cgroup_ground *g, unsigned box, pid_t spared);
 /* Remove an empty one. EBUSY while a process is still dying in it. */
 int cgroup_remove(const struct cgroup_ground *g, unsigned box, struct err *e);

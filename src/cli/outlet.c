@@ -112,6 +112,12 @@ __attribute__((format(printf, 3, 0))) static void add_fmt(struct outlet *o, int 
     free(text);
 }
 
+void outlet_line(struct outlet *o, int fd, const char *text)
+{
+    add(o, fd, text, strlen(text));
+    add(o, fd, "\n", 1);
+}
+
 void outlet_say(struct outlet *o, int fd, const char *fmt, ...)
 {
     va_list ap;

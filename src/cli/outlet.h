@@ -35,6 +35,8 @@ void outlet_done(struct outlet *o);
 void outlet_guest(struct outlet *o, int fd, const char *text, size_t len);
 /* The end of a guest's text: colours go off. */
 void outlet_guest_end(struct outlet *o);
+/* A line that we have made, however long. */
+void outlet_line(struct outlet *o, int fd, const char *text);
 /* Our own words, as they are. */
 void outlet_say(struct outlet *o, int fd, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -47,7 +47,7 @@ struct talk {
 
 static void answer(struct talk *t, const char *text)
 {
-    outlet_say(&t->repl->owner.out, 1, "%s\n", text);
+    outlet_line(&t->repl->owner.out, 1, text);
 }
 
 static char *error_text(const char *code, const char *message)

@@ -246,7 +246,7 @@ static void print_json(struct job *j, const struct cell *c)
     char *text = json_dumps(json, CELL_JSON_FLAGS);
 
     assert_that(text);
-    outlet_say(&j->owner.out, 1, "%s\n", text);
+    outlet_line(&j->owner.out, 1, text);
     free(text);
     json_decref(json);
 }

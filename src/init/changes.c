@@ -99,7 +99,7 @@ static int take_snapshot(struct snapshot *ret, struct err *e)
     return 0;
 }
 
-static bool hash(const char *path, uint64_t *budget, uint8_t ret[32])
+static bool hash(struct changes *c, const char *path, uint8_t ret[32])
 {
     static uint8_t chunk[128 << 10];
     struct sha256_ctx sha;
@@ -108,9 +108,9 @@ static bool hash(const char *path, uint64_t *budget, uint8_t ret[32])
     ssize_t n;
 
     cleanup_fd int fd = files_open(path, &facts, &ignored);
-    if (fd < 0 || facts.size > *budget)
+    if (fd < 0 || facts.size > c->hash_left)
         return false;
-    *budget -= facts.size;
+    c->hash_left -= facts.size;
     sha256_init(&sha);
     /* Up to the size it had: a file that grows while we read would keep us for ever. */
     for (uint64_t left = facts.size; left > 0; left -= (uint64_t)n) {
@@ -118,6 +118,8 @@ static bool hash(const char *path, uint64_t *budget, uint8_t ret[32])
         if (n <= 0)
             return false; /* it shrank, or cannot be read: no hash is better than a wrong one */
         sha256_update(&sha, (size_t)n, chunk);
+        if (c->meanwhile && left % (sizeof(chunk) * 64) < sizeof(chunk))
+            c->meanwhile(c->ctx);
     }
     sha256_digest(&sha, 32, ret);
     return true;
@@ -137,7 +139,7 @@ static void tell_one(struct changes *all, const struct entry *x, int kind,
     if (kind == FILE_DELETED)
         c.size = 0;
     else
-        c.has_sha256 = hash(x->path, &all->hash_left, c.sha256);
+        c.has_sha256 = hash(all, x->path, c.sha256);
     tell(ctx, &c);
 }
 

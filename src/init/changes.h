@@ -27,6 +27,9 @@ struct snapshot {
 struct changes {
     struct snapshot known;
     uint64_t hash_left; /* of CHANGES_HASHED, in this report */
+    /* Called now and then while a report takes its time; may be NULL. */
+    void (*meanwhile)(void *ctx);
+    void *ctx;
 };
 
 struct change {

@@ -31,6 +31,7 @@
 #include "wire/proto.h"
 
 #define WATCH_MS 100
+#define KERNEL_PID 2 /* we start nothing ourselves, so it is the first that comes in */
 #define SETUP_FD 3
 #define FILES_FD 4
 
@@ -40,6 +41,7 @@ struct init {
     struct changes changes;
     struct transfers transfers;
     struct usage usage;
+    bool kernel_seen;
     bool told_short; /* the keeper knows that memory ran out */
 };
 
@@ -218,10 +220,21 @@ static void reap(void)
         ;
 }
 
+/* What a cell has started does not outlive the interpreter. With a cgroup the keeper sees to it. */
+static void watch_kernel(struct init *in)
+{
+    if (kill(KERNEL_PID, 0) == 0 || errno != ESRCH)
+        in->kernel_seen = true;
+    else if (in->kernel_seen)
+        kill(-1, SIGKILL);
+}
+
 /* Where no cgroup holds the sum: look at it ten times a second, and end what is over it. The keeper
  * is told first, so that the session's owner learns the truth. */
-static void watch_memory(struct init *in)
+static void watch_memory(void *ctx)
 {
+    struct init *in = ctx;
+
     usage_sample(&in->usage, in->plan->pids);
     if (in->plan->memory == LIMIT_NONE || in->usage.now <= in->plan->memory)
         return;
@@ -270,8 +283,10 @@ _Noreturn static void loop(struct init *in)
         /* SIGCHLD gets in here only: a child that died after reap() is not slept over. */
         int ready = ppoll(fds, 2 + moving, in->plan->has_cgroup ? NULL : &watch, &none);
         reap();
-        if (!in->plan->has_cgroup)
+        if (!in->plan->has_cgroup) {
             watch_memory(in);
+            watch_kernel(in);
+        }
         if (ready <= 0)
             continue;
         if (fds[1].revents)
@@ -309,6 +324,10 @@ void init_run(struct box_init *b, int setup_fd, int files_fd)
     struct sigaction action = {.sa_handler = on_signal};
 
     in.plan = b->plan;
+    if (!b->plan->has_cgroup) {
+        in.changes.meanwhile = watch_memory;
+        in.changes.ctx = &in;
+    }
     arrange_descriptors(setup_fd, files_fd, &in);
     prctl(PR_SET_NAME, "init");
     for (int s = 1; s < NSIG; s++)

@@ -27,21 +27,42 @@ static int read_proc(const char *pid, const char *file, char *ret, size_t size)
     return fd_get_text(AT_FDCWD, path, ret, size, &ignored);
 }
 
-static uint64_t memory_of(const char *pid)
+static uint64_t memory_at(const char *place)
 {
     char text[2048];
 
-    if (read_proc(pid, "smaps_rollup", text, sizeof(text)) == 0) {
+    if (read_proc(place, "smaps_rollup", text, sizeof(text)) == 0) {
         const char *pss = strstr(text, "\nPss:");
         if (pss)
             return strtoull(pss + 5, NULL, 10) * 1024;
     }
-    if (read_proc(pid, "statm", text, sizeof(text)) == 0) {
+    if (read_proc(place, "statm", text, sizeof(text)) == 0) {
         const char *resident = strchr(text, ' ');
         if (resident)
             return strtoull(resident, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
     }
     return 0;
+}
+
+/* A process whose first thread has ended shows nothing at its own place; its other threads do. */
+static uint64_t memory_of(const char *pid)
+{
+    char place[300];
+    uint64_t found = memory_at(pid);
+
+    if (found > 0)
+        return found;
+    snprintf(place, sizeof(place), "/proc/%s/task", pid);
+    DIR *d = opendir(place);
+    for (struct dirent *entry; d && found == 0 && (entry = readdir(d));) {
+        if (!isdigit((unsigned char)entry->d_name[0]))
+            continue;
+        snprintf(place, sizeof(place), "%.16s/task/%.16s", pid, entry->d_name);
+        found = memory_at(place);
+    }
+    if (d)
+        closedir(d);
+    return found;
 }
 
 /* The name may hold blanks and brackets, so counting starts behind the last bracket. */

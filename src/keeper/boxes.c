@@ -403,6 +403,8 @@ static void ask_for_kernel(struct state *s, struct box *b)
         box_fail_step(s, b, "box-fork", &e);
         return;
     }
+    if (asked_count(s, b->plan.environment) == 0)
+        zygote_owes(s, b->plan.environment, true);
     b->asked_zygote = true;
     close_far_ends(b);
 }
@@ -672,6 +674,7 @@ void box_answered(struct state *s, uint32_t id, pid_t pid, const char *why)
         return; /* cannot be: a box waits for this answer */
     unsigned environment = b->plan.environment;
     b->asked_zygote = false;
+    zygote_owes(s, environment, asked_count(s, environment) > 0);
     if (pid > 0)
         take_fork(s, b, pid);
     else
@@ -694,6 +697,8 @@ static void on_kernel_died(struct state *s, struct box *b, int status)
         box_end(s, b);
         break;
     case BOX_OUT:
+        /* What the cells have started goes with the interpreter. init stays, for the files. */
+        cgroup_end_others(&s->cgroups, b->id, b->init_pid);
         tell_died(s, b, status);
         break;
     case BOX_ENDING:

@@ -201,11 +201,16 @@ static int begin(struct state *s, int owner_fd, struct err *e)
     return 0;
 }
 
-static int time_to_refill(const struct state *s)
+/* Until something is to be done without anybody's word, in ms; -1: nothing. */
+static int time_to_act(const struct state *s)
 {
-    if (s->refill_at_ms == 0)
+    int64_t zygotes = zygotes_next_ms(s), next = s->refill_at_ms;
+
+    if (!next || (zygotes && zygotes < next))
+        next = zygotes;
+    if (!next)
         return -1;
-    int64_t left = s->refill_at_ms - clock_now_ms();
+    int64_t left = next - clock_now_ms();
     return left > 0 ? (int)left : 0;
 }
 
@@ -222,7 +227,7 @@ void keeper_run(struct state *s, int owner_fd)
     owner_tell_text(s, KEEPER_STANDS, NULL);
     for (;;) {
         /* One event at a time: what it does may free what the next one belongs to. */
-        int n = epoll_wait(s->epoll, &event, 1, time_to_refill(s));
+        int n = epoll_wait(s->epoll, &event, 1, time_to_act(s));
         if (n < 0 && errno != EINTR)
             bug("epoll_wait: %s", strerror(errno));
         if (n == 1) {
@@ -231,5 +236,6 @@ void keeper_run(struct state *s, int owner_fd)
         }
         if (s->refill_at_ms && clock_now_ms() >= s->refill_at_ms)
             stock_refill(s);
+        zygotes_check(s);
     }
 }

@@ -76,8 +76,10 @@ struct zygote {
     pid_t pid; /* 0: none runs */
     bool warm;
     unsigned started;
-    unsigned stillborn; /* killed one after the other before they were warm */
-    char words[1024];   /* the last that it wrote, for the message when it dies */
+    unsigned stillborn;  /* killed one after the other before they were warm */
+    int64_t deadline_ms; /* until it is warm, or answers; 0: it owes nothing */
+    bool overdue;        /* it was not warm by then, and is not tried again */
+    char words[1024];    /* the last that it wrote, for the message when it dies */
     size_t n_words;
 };
 
@@ -126,6 +128,12 @@ void stock_refill(struct state *s);
 
 /* zygotes */
 int zygote_start(struct state *s, unsigned environment, struct err *e);
+/* It is to answer, or owes nothing any more. */
+void zygote_owes(struct state *s, unsigned environment, bool owes);
+/* End those that do not answer. */
+void zygotes_check(struct state *s);
+/* When that is to be done next, or 0. */
+int64_t zygotes_next_ms(const struct state *s);
 bool zygote_can_fork(const struct state *s, unsigned environment);
 /* Ask for a fork into this box. */
 int zygote_ask(struct state *s, const struct box *b, struct err *e);

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "box/identity.h"
 #include "box/steps.h"
@@ -19,6 +20,9 @@
 #include "wire/proto.h"
 #include "zygote/zygote.h"
 
+/* Long, for machines that are short of everything; a zygote that is stuck is so for ever. */
+#define WARM_MS (300 * 1000)
+#define ANSWER_MS (30 * 1000)
 #define STILLBORN_MAX 3 /* zygotes killed in a row before they were warm */
 
 /* The compiled filter as a file: two programs, each with its length before it. */
@@ -158,6 +162,7 @@ static void on_control(struct state *s, void *ctx)
     case ZYGOTE_WARM:
         z->warm = true;
         z->stillborn = 0;
+        zygote_owes(s, index_of(s, z), false);
         boxes_ask(s, index_of(s, z));
         break;
     case ZYGOTE_MADE: {
@@ -195,6 +200,8 @@ int zygote_start(struct state *s, unsigned environment, struct err *e)
         become_zygote(s, environment, its, log_out);
     z->pid = pid;
     z->warm = false;
+    z->overdue = false;
+    z->deadline_ms = clock_now_ms() + WARM_MS;
     z->n_words = 0;
     z->words[0] = '\0';
     z->started++;
@@ -204,6 +211,35 @@ int zygote_start(struct state *s, unsigned environment, struct err *e)
         watch_add(s, &z->log, fd_steal(&log_in), on_words, z, e) < 0)
         return -1;
     return 0;
+}
+
+void zygote_owes(struct state *s, unsigned environment, bool owes)
+{
+    s->zygotes[environment].deadline_ms = owes ? clock_now_ms() + ANSWER_MS : 0;
+}
+
+int64_t zygotes_next_ms(const struct state *s)
+{
+    int64_t next = 0;
+
+    for (unsigned i = 0; i < s->options->n_environments; i++) {
+        int64_t deadline = s->zygotes[i].deadline_ms;
+        if (deadline && (!next || deadline < next))
+            next = deadline;
+    }
+    return next;
+}
+
+void zygotes_check(struct state *s)
+{
+    for (unsigned i = 0; i < s->options->n_environments; i++) {
+        struct zygote *z = &s->zygotes[i];
+        if (!z->deadline_ms || z->deadline_ms > clock_now_ms() || z->pid == 0)
+            continue;
+        z->deadline_ms = 0;
+        z->overdue = !z->warm;
+        kill(z->pid, SIGKILL); /* zygote_died goes on */
+    }
 }
 
 bool zygote_can_fork(const struct state *s, unsigned environment)
@@ -245,16 +281,24 @@ bool zygote_died(struct state *s, pid_t pid, int status)
         watch_close(s, &z->log);
         if (!z->warm)
             z->stillborn++;
-        bool again = z->warm || (WIFSIGNALED(status) && z->stillborn < STILLBORN_MAX);
+        bool again =
+            z->warm || (WIFSIGNALED(status) && !z->overdue && z->stillborn < STILLBORN_MAX);
         if (!again)
             z->stillborn = 0;
         z->pid = 0;
         z->warm = false;
-        snprintf(why, sizeof(why),
-                 "step zygote-start: the interpreter of environment \"%s\" %s %d: %s",
-                 s->options->environments[i].name,
-                 WIFSIGNALED(status) ? "was killed by signal" : "left with status",
-                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), z->words);
+        z->deadline_ms = 0;
+        const char *name = s->options->environments[i].name;
+        if (z->overdue)
+            snprintf(why, sizeof(why),
+                     "step zygote-start: the interpreter of environment \"%s\" was not ready after "
+                     "%d s: %s",
+                     name, WARM_MS / 1000, z->words);
+        else
+            snprintf(why, sizeof(why),
+                     "step zygote-start: the interpreter of environment \"%s\" %s %d: %s", name,
+                     WIFSIGNALED(status) ? "was killed by signal" : "left with status",
+                     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), z->words);
         if (again && zygote_start(s, i, &e) == 0)
             boxes_zygote_lost(s, i, NULL);
         else

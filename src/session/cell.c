@@ -74,12 +74,28 @@ void cell_free(struct cell *c)
     free(c);
 }
 
+/* A repaired copy; of a long one head and tail, where errors say what matters. */
+static char *bounded(struct slice s, size_t max)
+{
+    struct buf b = {0};
+
+    if (s.len <= max)
+        return utf8_repaired(s.data, s.len);
+    char *head = utf8_repaired(s.data, max / 2);
+    char *tail = utf8_repaired(s.data + s.len - max / 2, max / 2);
+    buf_add_fmt(&b, "%s\n… %zu bytes left out …\n%s", head, s.len - max / 2 * 2, tail);
+    free(head);
+    free(tail);
+    buf_text(&b);
+    return buf_steal(&b);
+}
+
 void cell_set_error(struct cell *c, struct slice name, struct slice value, struct slice traceback)
 {
     error_done(c);
-    c->error.name = utf8_repaired(name.data, name.len);
-    c->error.value = utf8_repaired(value.data, value.len);
-    c->error.traceback = utf8_repaired(traceback.data, traceback.len);
+    c->error.name = bounded(name, ERROR_NAME_MAX);
+    c->error.value = bounded(value, ERROR_VALUE_MAX);
+    c->error.traceback = bounded(traceback, ERROR_TRACEBACK_MAX);
 }
 
 void cell_set_fault(struct cell *c, const char *name, const char *sentence)

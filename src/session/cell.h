@@ -16,6 +16,10 @@ struct slice {
     const char *data;
     size_t len;
 };
+/* The guest chooses all three: what is longer is told by its head and tail. */
+#define ERROR_NAME_MAX (1u << 10)
+#define ERROR_VALUE_MAX (64u << 10)
+#define ERROR_TRACEBACK_MAX (1u << 20)
 void cell_set_error(struct cell *c, struct slice name, struct slice value, struct slice traceback);
 /* The same from one sentence of ours. */
 void cell_set_fault(struct cell *c, const char *name, const char *sentence);

@@ -238,12 +238,23 @@ void output_text(struct collector *c, unsigned stream, const char *data, size_t 
 
 /* ---- displays ---- */
 
+/* How long a part becomes when it is told as JSON: a control character is six bytes there, and what is
+ * not text goes as base64. */
+static uint64_t as_json(const struct mime_part *p)
+{
+    uint64_t bytes = p->text ? p->len : p->len / 3 * 4;
+
+    for (size_t i = 0; p->text && i < p->len; i++)
+        bytes += (unsigned char)p->data[i] < 0x20 ? 5 : 0;
+    return bytes;
+}
+
 static uint64_t weight(const struct output *o)
 {
     uint64_t bytes = o->metadata ? strlen(o->metadata) : 0;
 
     for (unsigned i = 0; i < o->n_parts; i++)
-        bytes += o->parts[i].len + strlen(o->parts[i].type);
+        bytes += as_json(&o->parts[i]) + strlen(o->parts[i].type);
     return bytes;
 }
 

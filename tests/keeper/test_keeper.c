@@ -338,6 +338,45 @@ static void test_zygotes_killed_in_the_act(void **unused)
     settle();
 }
 
+static bool runs(const char *marker)
+{
+    DIR *d = opendir("/proc");
+    bool found = false;
+
+    for (struct dirent *entry; d && (entry = readdir(d));) {
+        char path[300], line[4096];
+        snprintf(path, sizeof(path), "/proc/%.20s/cmdline", entry->d_name);
+        FILE *f = atoi(entry->d_name) > 0 ? fopen(path, "re") : NULL;
+        size_t n = f ? fread(line, 1, sizeof(line), f) : 0;
+        found = found || (n > 0 && memmem(line, n, marker, strlen(marker)));
+        if (f)
+            fclose(f);
+    }
+    closedir(d);
+    return found;
+}
+
+static void test_what_a_cell_started_goes_with_its_interpreter(void **unused)
+{
+    struct guest g;
+    (void)unused;
+
+    invite(&g);
+    welcome(&g);
+    answer(&g, "import subprocess\n"
+               "for _ in range(3):\n"
+               "    subprocess.Popen(['sleep', '86399.25'], start_new_session=True)");
+    assert_true(runs("86399.25"));
+    answer(&g, "import os; os._exit(1)");
+    /* The session is not closed yet: its files can still be had. */
+    int64_t until = clock_now_ms() + PATIENCE_MS;
+    while (runs("86399.25") && clock_now_ms() < until)
+        rest(20);
+    assert_false(runs("86399.25"));
+    dismiss(&g);
+    settle();
+}
+
 static void test_environments_are_apart(void **unused)
 {
     struct guest plain, other;
@@ -442,6 +481,7 @@ int main(void)
         cmocka_unit_test(test_ready_ones_first_then_forks),
         cmocka_unit_test(test_other_limits_are_not_served_from_stock_that_cannot),
         cmocka_unit_test(test_environments_are_apart),
+        cmocka_unit_test(test_what_a_cell_started_goes_with_its_interpreter),
         cmocka_unit_test(test_killed_zygote_is_replaced),
         cmocka_unit_test(test_zygotes_killed_in_the_act),
         cmocka_unit_test(test_more_at_once_than_are_asked_for),

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -573,6 +574,41 @@ static void rejects_the_end_of_another_cell(void **state)
     assert_violation();
 }
 
+static void a_huge_error_is_told_by_head_and_tail(void **state)
+{
+    static char value[2 * ERROR_VALUE_MAX];
+    (void)state;
+
+    memset(value, 'x', sizeof(value) - 1);
+    value[0] = 'a';
+    value[sizeof(value) - 2] = 'z';
+    /* More than a pipe holds: it is read while it is written. */
+    int size = fcntl(f.stream, F_SETPIPE_SZ, 1 << 20);
+    assert_true(size >= (int)sizeof(value));
+    fake_run(&f, "raise E('x' * 10**9)");
+    fake_error(&f, "E", value);
+    fake_finish(&f, DONE_ERROR);
+    size_t len = strlen(f.cell->error.value);
+    assert_in_range(len, ERROR_VALUE_MAX, ERROR_VALUE_MAX + 100);
+    assert_int_equal(f.cell->error.value[0], 'a');
+    assert_int_equal(f.cell->error.value[len - 1], 'z');
+    assert_non_null(strstr(f.cell->error.value, "bytes left out"));
+}
+
+static void a_callback_closes_between_text_and_error(void **state)
+{
+    (void)state;
+    fake_run(&f, "print(1); 1/0");
+    fake_error(&f, "ZeroDivisionError", "division by zero");
+    fake_print(f.out, "text that came after the events were taken");
+    f.close_in_text = true;
+    vessel_enter(f.vessel);
+    channel_ready(f.session, 1u << FROM_STREAM);
+    vessel_leave(f.vessel);
+    assert_null(f.session);
+    assert_int_equal(f.errors, 0);
+}
+
 static void rejects_a_second_error(void **state)
 {
     (void)state;
@@ -748,6 +784,8 @@ int main(void)
         test(rejects_frames_of_our_own),
         test(rejects_frames_over_the_bound),
         test(rejects_the_end_of_another_cell),
+        test(a_huge_error_is_told_by_head_and_tail),
+        test(a_callback_closes_between_text_and_error),
         test(rejects_a_second_error),
         test(rejects_trailing_bytes),
         test(rejects_an_unasked_check),
