@@ -1,38 +1,23 @@
-/* boxes: one box from its making to its end, and the stock of those made beforehand. Runs in the
- * keeper.
+/* boxes: requests for boxes, handing them over, and their end. Runs in the keeper.
  *
  * Everything here is a reaction to a message or a death, so that making one box never keeps another
  * waiting. Nothing that a box says is more than "done" or "failed, because": the keeper reads no
  * content.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/sched.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "box/steps.h"
-#include "init/init.h"
 #include "keeper/state.h"
 #include "wire/proto.h"
-
-#define NAMESPACES                                                                                 \
-    (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
 
 /* How long after the last request the pool is refilled: later than the cell that the request was
  * made for, sooner than a person's next one. */
 #define REFILL_DELAY_MS 4
-
-#define ASKED_MAX 8 /* forks asked of one zygote and not yet made */
 
 /* ---- talking to the owner ---- */
 
@@ -79,7 +64,7 @@ static void close_owner_ends(struct box *b)
         fd_close(&b->meters[--b->n_meters]);
 }
 
-static void box_free_when_gone(struct state *s, struct box *b)
+void box_free_when_gone(struct state *s, struct box *b)
 {
     cleanup_buf struct buf m = {0};
     struct err e;
@@ -102,7 +87,7 @@ static void box_free_when_gone(struct state *s, struct box *b)
 }
 
 /* Both halves have them, or never will. */
-static void close_far_ends(struct box *b)
+void box_close_far_ends(struct box *b)
 {
     fd_close(&b->far.init_setup);
     fd_close(&b->far.kernel_setup);
@@ -122,7 +107,7 @@ void box_end(struct state *s, struct box *b)
         watch_close(s, &b->init_setup);
         watch_close(s, &b->kernel_setup);
         close_owner_ends(b);
-        close_far_ends(b);
+        box_close_far_ends(b);
         /* pid 1 takes its whole namespace along. Not reaped yet, so the pid is still its own. */
         if (b->init_pid)
             kill(b->init_pid, SIGKILL);
@@ -131,7 +116,7 @@ void box_end(struct state *s, struct box *b)
 }
 
 /* Making it failed: whoever waits hears why. */
-static void box_fail(struct state *s, struct box *b, const char *why)
+void box_fail(struct state *s, struct box *b, const char *why)
 {
     if (b->phase == BOX_ENDING)
         return;
@@ -141,7 +126,7 @@ static void box_fail(struct state *s, struct box *b, const char *why)
     box_end(s, b);
 }
 
-static void box_fail_step(struct state *s, struct box *b, const char *step, const struct err *e)
+void box_fail_step(struct state *s, struct box *b, const char *step, const struct err *e)
 {
     char why[700];
 
@@ -151,7 +136,7 @@ static void box_fail_step(struct state *s, struct box *b, const char *step, cons
 
 /* ---- handing over ---- */
 
-static void hand_over(struct state *s, struct box *b, bool from_pool)
+void box_hand_over(struct state *s, struct box *b, bool from_pool)
 {
     cleanup_buf struct buf m = {0};
     enum { CHANNELS = 5 };
@@ -171,403 +156,6 @@ static void hand_over(struct state *s, struct box *b, bool from_pool)
     s->refill_at_ms = clock_now_ms() + REFILL_DELAY_MS;
 }
 
-/* ---- set-up messages from the two halves ---- */
-
-static void say_go(struct state *s, struct box *b, int fd)
-{
-    cleanup_buf struct buf m = {0};
-    struct err e;
-
-    msg_begin(&m, SETUP_GO);
-    if (msg_send(fd, &m, NULL, 0, &e) < 0)
-        box_fail(s, b, e.text);
-}
-
-/* The kernel process confines itself when the root stands and its cgroup is on. */
-static void kernel_go(struct state *s, struct box *b)
-{
-    if (b->init_stands && b->kernel_pid && b->phase == BOX_MAKING)
-        say_go(s, b, b->kernel_setup.fd);
-}
-
-/* One message of a half. SETUP_FAILED ends the box. */
-static uint32_t setup_recv(struct state *s, struct box *b, struct watch *from, const char *half)
-{
-    char step[64], why[512];
-    struct fields f;
-    struct err e = {0};
-
-    if (msg_recv(from->fd, &s->in, &e) <= 0) {
-        err_set(&e, 0, "%s ended before it was ready", half);
-        box_fail_step(s, b, "box-fork", &e);
-        return 0;
-    }
-    msg_done(&s->in);
-    if (s->in.type != SETUP_FAILED)
-        return s->in.type;
-    fields_init(&f, s->in.data, s->in.len);
-    fields_get_text(&f, step, sizeof(step));
-    fields_get_text(&f, why, sizeof(why));
-    err_set(&e, 0, "%s", why);
-    box_fail_step(s, b, step, &e);
-    return 0;
-}
-
-static void on_init_setup(struct state *s, void *ctx)
-{
-    struct box *b = ctx;
-
-    if (b->phase != BOX_MAKING) {
-        /* Ready boxes are silent, but for the one thing that init may have to say. */
-        struct err e;
-        if (msg_recv(b->init_setup.fd, &s->in, &e) > 0 && s->in.type == SETUP_SHORT)
-            b->memory_short = true;
-        else
-            watch_close(s, &b->init_setup);
-        msg_done(&s->in);
-        return;
-    }
-    if (setup_recv(s, b, &b->init_setup, "init") != SETUP_DONE)
-        return;
-    b->init_stands = true;
-    if (b->stay_blank) {
-        b->phase = BOX_BLANK;
-        s->refill_at_ms = clock_now_ms() + 1;
-    } else {
-        kernel_go(s, b);
-    }
-}
-
-static void on_kernel_setup(struct state *s, void *ctx)
-{
-    struct box *b = ctx;
-
-    if (b->asked_zygote) {
-        /* The fork cannot speak before we know of it: this is its end, or the zygote's. Which of
-         * them it was we hear when it is reaped. */
-        watch_close(s, &b->kernel_setup);
-        return;
-    }
-    if (setup_recv(s, b, &b->kernel_setup, "the kernel process") != SETUP_DONE)
-        return;
-    watch_close(s, &b->kernel_setup);
-    if (b->requested) {
-        hand_over(s, b, false);
-    } else {
-        b->phase = BOX_READY;
-        s->refill_at_ms = clock_now_ms() + 1; /* is it full now? */
-    }
-}
-
-/* ---- making ---- */
-
-static int map_ids(struct state *s, struct box *b, struct err *e)
-{
-    char path[64], map[128];
-
-    /* Two host ids for each slot: no other box has them. */
-    if (s->own_ids)
-        snprintf(map, sizeof(map), "%d %u 1\n%d %u 1\n", BOX_INIT_ID, 1 + 2 * b->plan.slot,
-                 BOX_USER_ID, 2 + 2 * b->plan.slot);
-    else
-        snprintf(map, sizeof(map), "%d 0 1\n", BOX_USER_ID);
-    snprintf(path, sizeof(path), "/proc/%d/uid_map", b->init_pid);
-    if (fd_put_text(AT_FDCWD, path, map, e) < 0)
-        return -1;
-    snprintf(path, sizeof(path), "/proc/%d/gid_map", b->init_pid);
-    return fd_put_text(AT_FDCWD, path, map, e);
-}
-
-/* While init is still like us: later on it lets nobody look at it. */
-static int hold_namespaces(struct box *b, struct err *e)
-{
-    static const char *const names[BOX_NAMESPACES] = {"user", "pid", "mnt", "net", "ipc", "uts"};
-    char path[64];
-
-    for (int i = 0; i < BOX_NAMESPACES; i++) {
-        snprintf(path, sizeof(path), "/proc/%d/ns/%s", b->init_pid, names[i]);
-        b->namespaces[i] = open(path, O_RDONLY | O_CLOEXEC);
-        if (b->namespaces[i] < 0)
-            return err_set(e, errno, "cannot open %s", path);
-    }
-    return 0;
-}
-
-static int clone_init(struct state *s, struct box *b, struct err *e)
-{
-    cleanup_fd int cgroup = cgroup_open(&s->cgroups, b->id);
-    struct clone_args args = {
-        .flags = NAMESPACES | (cgroup >= 0 ? CLONE_INTO_CGROUP : 0),
-        .exit_signal = SIGCHLD,
-        .cgroup = (uint64_t)(cgroup >= 0 ? cgroup : 0),
-    };
-
-    if (s->cgroups.version == 2 && cgroup < 0)
-        return err_set(e, errno, "cannot open the box's cgroup");
-    long pid = syscall(SYS_clone3, &args, sizeof(args));
-    if (pid < 0)
-        return err_set(e, errno, "clone3");
-    if (pid == 0) {
-        struct box_init init = {.plan = &b->plan, .view = &s->view, .filter = &s->filter};
-        init_run(&init, b->far.init_setup, b->far.files);
-    }
-    b->init_pid = (pid_t)pid;
-    /* With these in our hands its death would go unheard. */
-    fd_close(&b->far.init_setup);
-    fd_close(&b->far.files);
-    return 0;
-}
-
-static int make_channels(struct state *s, struct box *b, struct err *e)
-{
-    struct far_ends *far = &b->far;
-    int pair[2];
-
-    if (msg_pair(pair, e) < 0)
-        return -1;
-    far->init_setup = pair[1];
-    if (watch_add(s, &b->init_setup, pair[0], on_init_setup, b, e) < 0)
-        return -1;
-    if (msg_pair(pair, e) < 0)
-        return -1;
-    far->kernel_setup = pair[1];
-    if (watch_add(s, &b->kernel_setup, pair[0], on_kernel_setup, b, e) < 0)
-        return -1;
-    if (msg_pair(pair, e) < 0)
-        return -1;
-    b->files_fd = pair[0];
-    far->files = pair[1];
-    if (pipe2(pair, O_CLOEXEC) < 0)
-        return err_set(e, errno, "cannot make a pipe");
-    b->cell_out_fd = pair[0];
-    far->cell_out = pair[1];
-    if (pipe2(pair, O_CLOEXEC) < 0)
-        return err_set(e, errno, "cannot make a pipe");
-    far->cell_in = pair[0];
-    b->cell_in_fd = pair[1];
-    if (pipe2(pair, O_CLOEXEC) < 0)
-        return err_set(e, errno, "cannot make a pipe");
-    b->stdout_fd = pair[0];
-    far->out = pair[1];
-    if (pipe2(pair, O_CLOEXEC) < 0)
-        return err_set(e, errno, "cannot make a pipe");
-    b->stderr_fd = pair[0];
-    far->err = pair[1];
-    return 0;
-}
-
-/* A step by its name: on purpose or in earnest, it fails the same way. */
-#define TRY(step, call)                                                                            \
-    do {                                                                                           \
-        if (step_fails(step, &e) < 0 || (call) < 0) {                                              \
-            box_fail_step(s, b, step, &e);                                                         \
-            return;                                                                                \
-        }                                                                                          \
-    } while (0)
-
-static int make_cgroup(struct state *s, struct box *b, struct err *e)
-{
-    b->has_cgroup = true; /* even a half-made one is removed */
-    return cgroup_make(&s->cgroups, b->id, &b->limits, e);
-}
-
-static int open_meters(struct state *s, struct box *b, struct err *e)
-{
-    int n = cgroup_meters(&s->cgroups, b->id, b->meters, e);
-
-    b->n_meters = n > 0 ? (unsigned)n : 0;
-    return n < 0 ? -1 : 0;
-}
-
-static unsigned asked_count(const struct state *s, unsigned environment)
-{
-    unsigned n = 0;
-
-    for (const struct box *b = s->boxes; b; b = b->next)
-        n += b->asked_zygote && b->plan.environment == environment;
-    return n;
-}
-
-/* The other half, as soon as there is a zygote to fork from. Not too many at once: what waits in a
- * zygote's socket is lost with it. */
-static void ask_for_kernel(struct state *s, struct box *b)
-{
-    struct err e = {0};
-
-    if (b->stay_blank || !zygote_can_fork(s, b->plan.environment) ||
-        asked_count(s, b->plan.environment) >= ASKED_MAX)
-        return; /* box_fill and boxes_ask come back to it */
-    int r = step_fails("box-fork", &e) < 0 ? -1 : zygote_ask(s, b, &e);
-    /* A zygote that has just died is not the box's fault: boxes_zygote_lost begins again. */
-    if (r < 0 && e.code != EPIPE && e.code != ECONNRESET) {
-        box_fail_step(s, b, "box-fork", &e);
-        return;
-    }
-    if (asked_count(s, b->plan.environment) == 0)
-        zygote_owes(s, b->plan.environment, true);
-    b->asked_zygote = true;
-    close_far_ends(b);
-}
-
-static void box_make(struct state *s, struct box *b)
-{
-    bool born_in_cgroup = s->cgroups.version == 2;
-    struct err e = {0};
-
-    if (born_in_cgroup)
-        TRY("box-cgroup", make_cgroup(s, b, &e));
-    TRY("box-namespaces", make_channels(s, b, &e));
-    if (clone_init(s, b, &e) < 0) {
-        box_fail_step(s, b, "box-namespaces", &e);
-        return;
-    }
-    TRY("box-hold", hold_namespaces(b, &e));
-    /* From here on three work side by side: the zygote forks, we put the limits on, init builds. */
-    ask_for_kernel(s, b);
-    if (b->phase != BOX_MAKING)
-        return;
-    if (!born_in_cgroup)
-        TRY("box-cgroup", make_cgroup(s, b, &e));
-    /* init waits for this: its limits are on and its ids are mapped before it does anything. */
-    TRY("box-attach", cgroup_attach(&s->cgroups, b->id, b->init_pid, &e));
-    TRY("box-identity", map_ids(s, b, &e));
-    say_go(s, b, b->init_setup.fd);
-    if (b->phase != BOX_MAKING)
-        return; /* init is gone already: nobody would close the meters */
-    TRY("box-meters", open_meters(s, b, &e));
-}
-
-static void box_fill(struct state *s, struct box *b)
-{
-    b->stay_blank = false;
-    b->phase = BOX_MAKING;
-    ask_for_kernel(s, b);
-}
-
-static int take_slot(struct state *s, uint32_t *ret)
-{
-    for (unsigned i = SLOT_ZYGOTE + 1; i < s->slots; i++)
-        if (!s->slot_used[i]) {
-            s->slot_used[i] = true;
-            *ret = i;
-            return 0;
-        }
-    return -1;
-}
-
-static void box_set_limits(struct box *b, const struct limits *l)
-{
-    b->limits = *l;
-    b->plan.disk = l->disk;
-    b->plan.files = l->files;
-    b->plan.memory = l->memory;
-    b->plan.pids = l->pids;
-    b->plan.cpus_milli = l->cpus_milli == LIMIT_NONE ? UINT32_MAX : (uint32_t)l->cpus_milli;
-}
-
-static struct box *box_new(struct state *s, uint32_t environment, const struct limits *l)
-{
-    uint32_t slot;
-
-    if (take_slot(s, &slot) < 0)
-        return NULL;
-    struct box *b = xcalloc(1, sizeof(*b));
-    *b = (struct box){
-        .id = ++s->last_id,
-        .phase = BOX_MAKING,
-        .plan = {.environment = environment,
-                 .slot = slot,
-                 .has_cgroup = s->cgroups.version != 0,
-                 .own_ids = s->own_ids},
-        .init_setup.fd = -1,
-        .kernel_setup.fd = -1,
-        .cell_out_fd = -1,
-        .cell_in_fd = -1,
-        .stdout_fd = -1,
-        .stderr_fd = -1,
-        .files_fd = -1,
-        .far = {-1, -1, -1, -1, -1, -1, -1},
-        .namespaces = {-1, -1, -1, -1, -1, -1},
-        .next = s->boxes,
-    };
-    box_set_limits(b, l);
-    s->boxes = b;
-    return b;
-}
-
-/* ---- the stock: ready boxes, and blank ones behind them ---- */
-
-static unsigned stock_count(const struct state *s, unsigned environment, enum box_phase phase)
-{
-    unsigned n = 0;
-
-    for (const struct box *b = s->boxes; b; b = b->next)
-        n += b->phase == phase && b->plan.environment == environment;
-    return n;
-}
-
-/* Can a box made for the standard limits serve this request? What a cgroup holds can be changed, what
- * was mounted or set on a process cannot. */
-static bool stock_fits(const struct state *s, const struct box *b, const struct limits *l)
-{
-    if (b->limits.disk != l->disk || b->limits.files != l->files)
-        return false;
-    if (b->phase == BOX_READY && b->limits.cpus_milli != l->cpus_milli)
-        return false;
-    return s->cgroups.version != 0 || (b->limits.memory == l->memory && b->limits.pids == l->pids);
-}
-
-static struct box *stock_take(struct state *s, enum box_phase phase, uint32_t environment,
-                              const struct limits *l)
-{
-    struct box *next;
-    struct err e;
-
-    for (struct box *b = s->boxes; b; b = next) {
-        next = b->next;
-        if (b->phase != phase || b->plan.environment != environment || !stock_fits(s, b, l))
-            continue;
-        bool differs = b->limits.memory != l->memory || b->limits.pids != l->pids ||
-                       b->limits.cpus_milli != l->cpus_milli;
-        if (differs && cgroup_limit(&s->cgroups, b->id, l, &e) < 0) {
-            box_end(s, b); /* some of the new limits may be on: it is of no use to others now */
-            continue;
-        }
-        box_set_limits(b, l);
-        return b;
-    }
-    return NULL;
-}
-
-/* One at a time: the machine's cores belong to the cells. */
-static void stock_refill_one(struct state *s, unsigned environment)
-{
-    const struct limits *l = &s->options->limits;
-    bool ready_short = stock_count(s, environment, BOX_READY) < s->options->pool;
-    bool blank_short = stock_count(s, environment, BOX_BLANK) < s->options->blanks;
-
-    if (!zygote_can_fork(s, environment) || stock_count(s, environment, BOX_MAKING) > 0 ||
-        !(ready_short || blank_short))
-        return;
-    struct box *b = ready_short ? stock_take(s, BOX_BLANK, environment, l) : NULL;
-    if (b) {
-        box_fill(s, b);
-        return;
-    }
-    b = box_new(s, environment, l);
-    if (b) {
-        b->stay_blank = !ready_short;
-        box_make(s, b);
-    }
-}
-
-void stock_refill(struct state *s)
-{
-    s->refill_at_ms = 0;
-    for (unsigned i = 0; i < s->options->n_environments; i++)
-        stock_refill_one(s, i);
-}
-
 /* ---- requests ---- */
 
 void box_create(struct state *s, uint32_t request, uint32_t environment, const struct limits *l)
@@ -583,7 +171,7 @@ void box_create(struct state *s, uint32_t request, uint32_t environment, const s
     if (b) {
         b->request = request;
         b->requested = true;
-        hand_over(s, b, true);
+        box_hand_over(s, b, true);
         return;
     }
     z = &s->zygotes[environment];
@@ -625,62 +213,7 @@ void box_signal(struct state *s, struct box *b, int signal)
     kill(b->kernel_pid, signal);
 }
 
-/* ---- forks and deaths ---- */
-
-static int attach_kernel(struct state *s, struct box *b, pid_t pid, struct err *e)
-{
-    b->kernel_pid = pid;
-    return cgroup_attach(&s->cgroups, b->id, pid, e);
-}
-
-/* `b` may be gone afterwards. */
-static void box_fork_failed(struct state *s, struct box *b, const char *why)
-{
-    struct err e;
-
-    err_set(&e, 0, "%s", why);
-    if (b->phase == BOX_ENDING)
-        box_free_when_gone(s, b);
-    else
-        box_fail_step(s, b, "box-fork", &e);
-}
-
-static void take_fork(struct state *s, struct box *b, pid_t pid)
-{
-    struct err e = {0};
-
-    for (unsigned i = 0; i < s->n_early; i++)
-        if (s->early[i] == pid) {
-            s->early[i] = s->early[--s->n_early];
-            box_fork_failed(s, b, "the kernel process died at once");
-            return;
-        }
-    b->kernel_pid = pid;
-    if (b->phase != BOX_MAKING)
-        return; /* it was ended meanwhile; pid 1's death takes this one along */
-    if (b->kernel_setup.fd < 0) {
-        box_fork_failed(s, b, "the kernel process died at once");
-        return;
-    }
-    TRY("box-attach-kernel", attach_kernel(s, b, pid, &e));
-    kernel_go(s, b);
-}
-
-void box_answered(struct state *s, uint32_t id, pid_t pid, const char *why)
-{
-    struct box *b = box_find(s, id);
-
-    if (!b || !b->asked_zygote)
-        return; /* cannot be: a box waits for this answer */
-    unsigned environment = b->plan.environment;
-    b->asked_zygote = false;
-    zygote_owes(s, environment, asked_count(s, environment) > 0);
-    if (pid > 0)
-        take_fork(s, b, pid);
-    else
-        box_fork_failed(s, b, why);
-    boxes_ask(s, environment);
-}
+/* ---- deaths ---- */
 
 static void on_kernel_died(struct state *s, struct box *b, int status)
 {
@@ -715,7 +248,7 @@ static void on_init_died(struct state *s, struct box *b)
     if (b->phase == BOX_MAKING) {
         /* It has said why, in a message that may still lie unread: that one ends the box. */
         if (b->init_setup.fd >= 0 && !b->init_stands &&
-            setup_recv(s, b, &b->init_setup, "init") == 0)
+            box_setup_recv(s, b, &b->init_setup, "init") == 0)
             return;
         err_set(&e, 0, "init died while the box was set up");
         box_fail_step(s, b, "box-fork", &e);
@@ -740,63 +273,4 @@ bool box_child_died(struct state *s, pid_t pid, int status)
         }
     }
     return false;
-}
-
-/* The one that has waited longest: new ones are at the head of the list. */
-static struct box *next_to_ask(const struct state *s, unsigned environment)
-{
-    struct box *last = NULL;
-
-    for (struct box *b = s->boxes; b; b = b->next)
-        if (b->phase == BOX_MAKING && b->plan.environment == environment && !b->stay_blank &&
-            !b->asked_zygote && !b->kernel_pid)
-            last = b;
-    return last;
-}
-
-void boxes_ask(struct state *s, unsigned environment)
-{
-    struct box *b;
-
-    /* Each turn either asks for it or fails it, so this ends. */
-    while (zygote_can_fork(s, environment) && asked_count(s, environment) < ASKED_MAX &&
-           (b = next_to_ask(s, environment)))
-        ask_for_kernel(s, b);
-    s->refill_at_ms = clock_now_ms() + 1;
-}
-
-void boxes_forget_early(struct state *s)
-{
-    for (const struct box *b = s->boxes; b; b = b->next)
-        if (b->asked_zygote)
-            return;
-    s->n_early = 0;
-}
-
-/* With no reason the boxes in the making are made anew from the next zygote; those whose fork may
- * have happened are ended and their requests begin again. */
-void boxes_zygote_lost(struct state *s, unsigned environment, const char *why)
-{
-    struct box *next;
-
-    for (struct box *b = s->boxes; b; b = next) {
-        next = b->next;
-        if (b->plan.environment != environment)
-            continue;
-        bool asked = b->asked_zygote;
-        b->asked_zygote = false;
-        if (b->phase == BOX_MAKING && why) {
-            box_fail(s, b, why);
-        } else if (b->phase == BOX_MAKING && asked) {
-            bool again = b->requested;
-            uint32_t request = b->request;
-            struct limits limits = b->limits;
-            b->requested = false;
-            box_end(s, b);
-            if (again)
-                box_create(s, request, environment, &limits);
-        } else if (asked) {
-            box_free_when_gone(s, b);
-        }
-    }
 }

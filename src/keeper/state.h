@@ -1,7 +1,9 @@
 /* state: what the keeper knows. Private to src/keeper/.
  *
  *   keeper.c   the loop, the owner's requests, deaths
- *   boxes.c    one box from its making to its end, and the stock of those made beforehand
+ *   boxes.c    requests for boxes, handing them over, their end
+ *   making.c   a box from its request until it is ready
+ *   stock.c    boxes made beforehand
  *   zygotes.c  starting zygotes and asking them for forks
  */
 #pragma once
@@ -113,17 +115,41 @@ void owner_tell(struct state *s, const struct buf *b, const int *fds, unsigned n
 void box_create(struct state *s, uint32_t request, uint32_t environment, const struct limits *l);
 struct box *box_find(struct state *s, uint32_t id);
 void box_signal(struct state *s, struct box *b, int signal);
+void box_hand_over(struct state *s, struct box *b, bool from_pool);
 void box_end(struct state *s, struct box *b);
+/* Making it failed: whoever waits hears why. It is ended, and may be gone. */
+void box_fail(struct state *s, struct box *b, const char *why);
+void box_fail_step(struct state *s, struct box *b, const char *step, const struct err *e);
+/* The rest of its end, once nothing of it is left. */
+void box_free_when_gone(struct state *s, struct box *b);
+void box_close_far_ends(struct box *b);
 /* A child of ours died; false when it is of no box. */
 bool box_child_died(struct state *s, pid_t pid, int status);
+
+/* making */
+/* NULL: there are too many. */
+struct box *box_new(struct state *s, uint32_t environment, const struct limits *l);
+void box_set_limits(struct box *b, const struct limits *l);
+/* Begin. Whatever comes of it is told later, or by box_fail. */
+void box_make(struct state *s, struct box *b);
+/* Give a blank one its Python. */
+void box_fill(struct state *s, struct box *b);
+/* One message of a half; 0: it was a bad one, and the box is ended and may be gone. */
+uint32_t box_setup_recv(struct state *s, struct box *b, struct watch *from, const char *half);
 /* The zygote has forked for this box, or (pid 0) has not, because. */
 void box_answered(struct state *s, uint32_t id, pid_t pid, const char *why);
-/* Every fork that was asked of a zygote of this environment will not come. */
-void boxes_zygote_lost(struct state *s, unsigned environment, const char *why);
 /* Ask for the forks that boxes are waiting for. */
 void boxes_ask(struct state *s, unsigned environment);
+/* Every fork that was asked of a zygote of this environment will not come. */
+void boxes_zygote_lost(struct state *s, unsigned environment, const char *why);
 /* Forget deaths that nobody will ask for: with no fork under way, they were of boxes given up. */
 void boxes_forget_early(struct state *s);
+
+/* stock */
+/* One of this phase that fits, with these limits on; or NULL. */
+struct box *stock_take(struct state *s, enum box_phase phase, uint32_t environment,
+                       const struct limits *l);
+/* Make one that is missing. */
 void stock_refill(struct state *s);
 
 /* zygotes */
