@@ -146,6 +146,8 @@ struct refusal {
 };
 
 #define ARG_IS(arg, value) SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, 0xffffffffu, (uint32_t)(value))
+/* of socket(): what lies above the type are flags */
+#define TYPE_IS(arg, value) SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, 0xfu, (uint32_t)(value))
 #define ARG_HAS(arg, flag) SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, flag, flag)
 
 static int refuse(scmp_filter_ctx c, const struct refusal *r, struct err *e)
@@ -247,16 +249,24 @@ static int allow_calls(scmp_filter_ctx c, bool has_memory_cgroup, struct err *e)
     const struct {
         int nr;
         unsigned n;
-        struct scmp_arg_cmp args[2];
+        struct scmp_arg_cmp args[3];
     } by_argument[] = {
-        /* the families and protocols with a use in a box that has only its own loopback */
+        /* the families, types and protocols with a use in a box that has only its own loopback */
         {SCMP_SYS(socket), 1, {ARG_IS(0, AF_UNIX)}},
-        {SCMP_SYS(socket), 2, {ARG_IS(0, AF_INET), ARG_IS(2, 0)}},
-        {SCMP_SYS(socket), 2, {ARG_IS(0, AF_INET), ARG_IS(2, IPPROTO_TCP)}},
-        {SCMP_SYS(socket), 2, {ARG_IS(0, AF_INET), ARG_IS(2, IPPROTO_UDP)}},
-        {SCMP_SYS(socket), 2, {ARG_IS(0, AF_INET6), ARG_IS(2, 0)}},
-        {SCMP_SYS(socket), 2, {ARG_IS(0, AF_INET6), ARG_IS(2, IPPROTO_TCP)}},
-        {SCMP_SYS(socket), 2, {ARG_IS(0, AF_INET6), ARG_IS(2, IPPROTO_UDP)}},
+        {SCMP_SYS(socket), 3, {ARG_IS(0, AF_INET), TYPE_IS(1, SOCK_STREAM), ARG_IS(2, 0)}},
+        {SCMP_SYS(socket),
+         3,
+         {ARG_IS(0, AF_INET), TYPE_IS(1, SOCK_STREAM), ARG_IS(2, IPPROTO_TCP)}},
+        {SCMP_SYS(socket), 3, {ARG_IS(0, AF_INET), TYPE_IS(1, SOCK_DGRAM), ARG_IS(2, 0)}},
+        {SCMP_SYS(socket), 3, {ARG_IS(0, AF_INET), TYPE_IS(1, SOCK_DGRAM), ARG_IS(2, IPPROTO_UDP)}},
+        {SCMP_SYS(socket), 3, {ARG_IS(0, AF_INET6), TYPE_IS(1, SOCK_STREAM), ARG_IS(2, 0)}},
+        {SCMP_SYS(socket),
+         3,
+         {ARG_IS(0, AF_INET6), TYPE_IS(1, SOCK_STREAM), ARG_IS(2, IPPROTO_TCP)}},
+        {SCMP_SYS(socket), 3, {ARG_IS(0, AF_INET6), TYPE_IS(1, SOCK_DGRAM), ARG_IS(2, 0)}},
+        {SCMP_SYS(socket),
+         3,
+         {ARG_IS(0, AF_INET6), TYPE_IS(1, SOCK_DGRAM), ARG_IS(2, IPPROTO_UDP)}},
         {SCMP_SYS(socketpair), 1, {ARG_IS(0, AF_UNIX)}},
         /* asking which personality it has, or going back to the plain one */
         {SCMP_SYS(personality), 1, {ARG_IS(0, 0)}},

@@ -7,8 +7,8 @@ harmless = {(socket.AF_UNIX, 1), (socket.AF_UNIX, 2), (socket.AF_UNIX, 5), (sock
 opened, killed = [], []
 for family in range(64):
     for kind in (1, 2, 3, 4, 5, 6, 10):
-        for protocol in (0, 1, 58, 132, 255):
-            if (family, kind) in harmless and protocol not in (132, 255):
+        for protocol in (0, 1, 58, 115, 132, 136, 255, 262):
+            if (family, kind) in harmless and protocol in (0, 1, 58):
                 continue
             try:
                 socket.socket(family, kind, protocol).close()
