@@ -1,6 +1,9 @@
 # tries: open files until nothing more opens, and go on so
 # why: the next cell must still run, and the machine's table of files is finite
 # %% a
+import resource
+if OUTSIDE:  # where the limit is the habit of whoever logged in, and can be raised
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, max(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
 kept = []
 try:
     while len(kept) < (2000 if OUTSIDE else 200_000):
