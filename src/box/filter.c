@@ -216,6 +216,14 @@ static int refuse_arguments(scmp_filter_ctx c, struct err *e)
         {SCMP_SYS(sched_setattr), EPERM, 1, {ARG_IS(0, 1)}},
         {SCMP_SYS(sched_setparam), EPERM, 1, {ARG_IS(0, 1)}},
         {SCMP_SYS(sched_setscheduler), EPERM, 1, {ARG_IS(0, 1)}},
+        /* Signals to init, where it has no uid of its own and Landlock cannot tell them apart, before Linux
+         * 6.12. What finds another way to it (F_SETOWN) finds a pid 1 that catches nothing. */
+        {SCMP_SYS(kill), EPERM, 1, {ARG_IS(0, 1)}},
+        {SCMP_SYS(tkill), EPERM, 1, {ARG_IS(0, 1)}},
+        {SCMP_SYS(tgkill), EPERM, 1, {ARG_IS(0, 1)}},
+        {SCMP_SYS(rt_sigqueueinfo), EPERM, 1, {ARG_IS(0, 1)}},
+        {SCMP_SYS(rt_tgsigqueueinfo), EPERM, 1, {ARG_IS(0, 1)}},
+        {SCMP_SYS(pidfd_open), EPERM, 1, {ARG_IS(0, 1)}},
         /* other processes' limits: init's, where it has no uid of its own */
         {SCMP_SYS(prlimit64), EPERM, 2, {SCMP_A0(SCMP_CMP_NE, 0), SCMP_A2(SCMP_CMP_NE, 0)}},
     };
