@@ -19,6 +19,7 @@
 #include "base/fd.h"
 
 #define PARENT "retort"
+#define CLIENT "retort-client"
 #define CPU_PERIOD_US 100000
 #define SOCKETS_SHARE 8 /* buffers of sockets: this part of the memory limit */
 
@@ -245,15 +246,68 @@ static int hand_down(int dir, struct err *e)
 }
 
 /* Version 2 has no processes in inner nodes: whoever starts us steps into a leaf first. */
-static int step_aside(const char *own, struct err *e)
+static int step_aside(int own, struct err *e)
 {
     char pid[32];
 
-    cleanup_fd int dir = open(own, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0 || (mkdirat(dir, "retort-client", 0755) < 0 && errno != EEXIST))
-        return err_set(e, errno, "cannot make a cgroup in %s", own);
+    if (mkdirat(own, CLIENT, 0755) < 0 && errno != EEXIST)
+        return err_set(e, errno, "cannot make a cgroup in our own");
     snprintf(pid, sizeof(pid), "%d", getpid());
-    return fd_put_text(dir, "retort-client/cgroup.procs", pid, e);
+    return fd_put_text(own, CLIENT "/cgroup.procs", pid, e);
+}
+
+/* And back, which leaves the cgroup that was delegated to us as it was. What fails here fails rightly:
+ * another process of ours may still be in the leaf, and clears up in its turn. */
+static void step_back(int own)
+{
+    char pid[32];
+    struct err ignored;
+
+    snprintf(pid, sizeof(pid), "%d", getpid());
+    fd_put_text(own, "cgroup.subtree_control", "-memory -pids -cpu", &ignored);
+    fd_put_text(own, "cgroup.procs", pid, &ignored);
+    unlinkat(own, CLIENT, AT_REMOVEDIR);
+}
+
+/* The ground below `where`: a cgroup that was delegated to us and that we are in, or the top. */
+static int make_v2_in(const char *where, bool delegated, uid_t owner, struct cgroup_ground *g,
+                      struct err *e)
+{
+    static const char *const given[] = {"", "cgroup.procs", "cgroup.subtree_control", "keeper",
+                                        "keeper/cgroup.procs"};
+
+    cleanup_fd int top = open(where, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (top < 0)
+        return err_set(e, errno, "cannot open %s", where);
+    if (delegated && step_aside(top, e) < 0)
+        return -1;
+    if (hand_down(top, e) < 0) {
+        if (delegated)
+            step_back(top);
+        if (delegated && e->code == EBUSY)
+            return err_set(e, 0,
+                           "other processes are in the cgroup of this one; start retort in one of "
+                           "its own, under \"systemd-run --user --scope -p Delegate=yes\"");
+        return err_wrap(e, "cannot enable the cgroup controllers");
+    }
+    g->shared_parent = !delegated;
+    g->stepped_aside = delegated;
+    if (make_ground_dir(g, where, !delegated, e) < 0) {
+        if (delegated && g->n_dirs == 0)
+            step_back(top);
+        return -1;
+    }
+    if (!delegated && hand_down(g->parents[0], e) < 0)
+        return -1;
+    if (hand_down(g->dirs[0], e) < 0)
+        return -1;
+    if (mkdirat(g->dirs[0], "keeper", 0755) < 0)
+        return err_set(e, errno, "cannot make the keeper's cgroup");
+    for (size_t i = 0; owner != geteuid() && i < sizeof(given) / sizeof(*given); i++)
+        if (give(g->dirs[0], given[i], owner, e) < 0)
+            return -1;
+    g->version = 2;
+    return 0;
 }
 
 static int make_v2(const struct mounts *m, uid_t owner, struct cgroup_ground *g, struct err *e)
@@ -265,35 +319,19 @@ static int make_v2(const struct mounts *m, uid_t owner, struct cgroup_ground *g,
         return err_set(e, 0, "the host has no cgroups of version 2 with memory and pids");
     if (own_cgroup(m->v2, own, sizeof(own), e) < 0)
         return -1;
-    /* Under a service manager that delegated a subtree to us we stay in it; otherwise root makes a
-     * place of its own at the top. */
+    /* Under a service manager that delegated a subtree to us we stay in it. Whether root's was, cannot
+     * be seen, only tried: every process below a service has the variable, and may not be alone. */
     bool delegated = strcmp(own, m->v2) != 0 && has_controllers(own) &&
                      (root ? getenv("INVOCATION_ID") != NULL : access(own, W_OK) == 0);
-    if (!root && !delegated)
-        return err_set(e, 0,
-                       "no cgroup was delegated to this user; start it under "
-                       "\"systemd-run --user --scope -p Delegate=yes\"");
-    if (delegated && step_aside(own, e) < 0)
-        return -1;
-    cleanup_fd int top = open(delegated ? own : m->v2, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (top < 0 || hand_down(top, e) < 0)
-        return err_wrap(e, "cannot enable the cgroup controllers");
-    g->shared_parent = !delegated;
-    if (make_ground_dir(g, delegated ? own : m->v2, !delegated, e) < 0)
-        return -1;
-    if (!delegated && hand_down(g->parents[0], e) < 0)
-        return -1;
-    if (hand_down(g->dirs[0], e) < 0)
-        return -1;
-    if (mkdirat(g->dirs[0], "keeper", 0755) < 0)
-        return err_set(e, errno, "cannot make the keeper's cgroup");
-    static const char *const given[] = {"", "cgroup.procs", "cgroup.subtree_control", "keeper",
-                                        "keeper/cgroup.procs"};
-    for (size_t i = 0; root && i < sizeof(given) / sizeof(*given); i++)
-        if (give(g->dirs[0], given[i], owner, e) < 0)
-            return -1;
-    g->version = 2;
-    return 0;
+    if (delegated && make_v2_in(own, true, owner, g, e) == 0)
+        return 0;
+    if (!root)
+        return delegated ? -1
+                         : err_set(e, 0,
+                                   "no cgroup was delegated to this user; start it under "
+                                   "\"systemd-run --user --scope -p Delegate=yes\"");
+    cgroup_ground_remove(g);
+    return make_v2_in(m->v2, false, owner, g, e);
 }
 
 void cgroup_ground_make(uid_t owner, struct cgroup_ground *ret, struct err *e)
@@ -343,6 +381,8 @@ void cgroup_ground_remove(struct cgroup_ground *g)
             cleanup_fd int above = openat(g->parents[i], "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
             unlinkat(above, PARENT, AT_REMOVEDIR);
         }
+        if (g->stepped_aside)
+            step_back(g->parents[i]);
     }
     cgroup_ground_close(g);
     g->version = 0;

@@ -27,6 +27,7 @@ struct cgroup_ground {
     int parents[CGROUP_HIERARCHIES]; /* where it lies, to remove it again */
     char name[64];
     bool shared_parent; /* …/retort was made for us: removed when it is empty */
+    bool stepped_aside; /* version 2: the starter is in a leaf, and goes back at the end */
 };
 
 /* Find what the host has and make our ground for the keeper's uid. Where cgroups cannot be had,
