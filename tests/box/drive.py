@@ -15,6 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PYTHON = "/usr/bin/python3"
 CGROUP = f"retort-test-{os.getpid()}"
 slow = 1.0  # all deadlines times this: an emulated machine is slow
+through = []  # a command that starts retort, where it needs a place of its own
 
 # How a test may spoil what its program inherits: none of it may be seen in the box.
 SETUP = {
@@ -70,7 +71,7 @@ class Meter(threading.Thread):
         self.pid, self.outcome, self.over = pid, outcome, threading.Event()
 
     def run(self):
-        while not self.over.wait(0.1):
+        while True:
             for pid in descendants(self.pid):
                 try:
                     own = os.path.basename(os.readlink(f"/proc/{pid}/exe")).startswith("retort")
@@ -80,6 +81,8 @@ class Meter(threading.Thread):
                     continue
                 if own:
                     self.outcome.peak[pid] = max(size, self.outcome.peak.get(pid, 0))
+            if self.over.wait(0.1 * slow):
+                return
 
 
 class Repl:
@@ -103,10 +106,11 @@ class Repl:
         for line in self.process.stderr:
             self.errors.append(line.decode(errors="replace"))
 
-    def cell(self, code, seconds):
+    def cell(self, code, seconds, timeout=None):
         """The answer to one cell; raises TimeoutError or EOFError."""
+        request = {"code": code, "timeout": timeout} if timeout else {"code": code}
         try:
-            self.process.stdin.write(json.dumps({"code": code}).encode() + b"\n")
+            self.process.stdin.write(json.dumps(request).encode() + b"\n")
             self.process.stdin.flush()
             line = self.lines.get(timeout=max(0.1, seconds))
         except queue.Empty:
@@ -186,8 +190,10 @@ class Driver:
         pass
 
     def meter(self, program, process, outcome):
+        meter = Meter(process.pid, outcome)
         if "at_ease" in program.get("check", ""):
-            Meter(process.pid, outcome).start()
+            meter.start()
+        return meter
 
     def run_process(self, command, program, outcome, deadline, environment, cwd):
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -218,7 +224,7 @@ class Inside(Driver):
 
     def prefix(self):
         if not self.user:
-            return []
+            return through
         return ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]
 
     def environment(self):
@@ -264,6 +270,92 @@ class Inside(Driver):
                     continue
                 if len(status.get("NSpid", "").split()) > 1:  # in a pid namespace of its own
                     outcome.uids.setdefault(name, set()).update(status["Uid"].split())
+
+
+class Shared(Inside):
+    """In a box of its own, but of a retort that runs other programs too: for a machine where starting one
+    takes long. What is to be seen of retort's own start and end is not seen so."""
+
+    END = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    idle = []  # (flags, retort) that wait for their next program, which gets a fresh box; the newest last
+    IDLE_MAX = 4
+    statuses = []  # of those that were not needed any more
+    lock = threading.Lock()
+
+    @staticmethod
+    def suits(program):
+        """Not a program whose test is about how retort is started, or what is left when it has ended."""
+        return not program.get("setup") and program.get("check", "at_ease") == "at_ease"
+
+    @staticmethod
+    def flags(program):
+        """The flags that make a retort of its own, and the time for a cell, which can be told with the cell."""
+        words = program.args()
+        at = words.index("--timeout") if "--timeout" in words else len(words)
+        return tuple(words[:at] + words[at + 2:]), (words[at + 1:] or [None])[0]
+
+    def take(self, flags):
+        with self.lock:
+            for i, (its_flags, repl) in enumerate(self.idle):
+                if its_flags == flags:
+                    del self.idle[i]
+                    return repl
+        return Repl(self.prefix() + [self.retort, "repl", "--json", *flags], self.environment(), self.host.directory)
+
+    def give_back(self, flags, repl, ended, outcome):
+        """For the next program, once its session has ended. A program may have left it so that this cannot be had:
+        then it is its last."""
+        try:
+            ended = ended or repl.cell(self.END, 20 * slow).get("session_ended")
+        except (TimeoutError, EOFError):
+            ended = False
+        if ended:
+            with self.lock:
+                self.idle.append((flags, repl))
+            self.end_idle(self.IDLE_MAX)
+        elif repl.end() is None:
+            outcome.trouble.append("the session did not end within 10 s of its end of input")
+
+    def run_one(self, program, facts, outcome, deadline):
+        self.run_cells(program, facts, outcome, deadline)
+
+    def run_cells(self, program, facts, outcome, deadline):
+        flags, timeout = self.flags(program)
+        sessions, ended, meters = {}, {}, []
+        try:
+            for i, cell in enumerate(program.cells):
+                if cell.end:
+                    self.give_back(flags, sessions.pop(cell.session), ended[cell.session], outcome)
+                    outcome.cells.append(None)
+                    continue
+                if cell.session not in sessions:
+                    sessions[cell.session] = self.take(flags)
+                    meters.append(self.meter(program, sessions[cell.session].process, outcome))
+                ended[cell.session] = False
+                answer = sessions[cell.session].cell(program.code(i, facts, self.side),
+                                                     deadline - time.monotonic(), timeout)
+                ended[cell.session] = answer.get("session_ended", False)
+                outcome.cells.append(answer)
+        except (TimeoutError, EOFError):
+            for repl in sessions.values():  # whose fault it was is not known
+                kill(repl.process)
+                outcome.stderr += "".join(repl.errors)
+            sessions = {}
+            raise
+        finally:
+            for meter in meters:
+                meter.over.set()
+            for name, repl in sessions.items():
+                self.give_back(flags, repl, ended[name], outcome)
+
+    @classmethod
+    def end_idle(cls, but=0):
+        while True:
+            with cls.lock:
+                if len(cls.idle) <= but:
+                    return
+                _, repl = cls.idle.pop(0)
+            cls.statuses.append(repl.end())
 
 
 class Outside(Driver):

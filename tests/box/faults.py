@@ -17,6 +17,7 @@ if os.path.realpath(sys.executable) != os.path.realpath("/usr/bin/python3"):
 import argparse
 import json
 import re
+import shlex
 import subprocess
 import tempfile
 import time
@@ -37,13 +38,14 @@ class Faults:
 
     def run(self, *args, fault=None):
         environment = dict(os.environ)
+        args = (*self.options.through, *args)
         if self.options.user:
             environment["HOME"] = self.home
             args = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--", *args)
         if fault:
             environment["RETORT_FAULT"] = fault
         return subprocess.run(args, env=environment, cwd=self.home, stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, errors="replace", timeout=60)
+                              text=True, errors="replace", timeout=60 * self.options.slow)
 
     def program(self, fault=None):
         return self.run(self.options.retort, "run", "--json", "-c", 'print("USER CODE " + "RAN")', fault=fault)
@@ -92,6 +94,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", default="", metavar="PATTERN")
     parser.add_argument("--user", action="store_true")
+    parser.add_argument("--slow", type=float, default=1.0, metavar="TIMES", help="multiply the deadlines")
+    parser.add_argument("--through", type=shlex.split, default=[], metavar="COMMAND",
+                        help="start every retort with this command")
     parser.add_argument("--retort", default=os.path.join(hosts.REPOSITORY, "build/retort"))
     options = parser.parse_args()
     options.retort = os.path.abspath(options.retort)

@@ -75,11 +75,11 @@ def cgroups():
     for directory, names, _ in os.walk("/sys/fs/cgroup"):
         for name in names:
             path = os.path.join(directory, name)
-            keeper = re.search(r"/retort/(\d+)-", path)
+            keeper = re.search(r"/(\d+)-[0-9a-f]{8}(/|$)", path)  # in …/retort, or in what was delegated to a user
             if keeper:
                 if not os.path.exists(f"/proc/{keeper[1]}"):
                     found.add(path)
-            elif "retort" in name and not name.startswith(TESTS):
+            elif "retort" in name and not name.startswith(TESTS) and "populated 1" not in read(path + "/cgroup.events"):
                 if not any(d.is_dir() for d in os.scandir(path)):
                     found.add(path)
     return found

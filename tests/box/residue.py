@@ -16,6 +16,7 @@ if os.path.realpath(sys.executable) != os.path.realpath("/usr/bin/python3"):
 import argparse
 import concurrent.futures
 import random
+import shlex
 import signal
 import subprocess
 import tempfile
@@ -48,7 +49,7 @@ class Residue:
         self.options = options
         self.home = tempfile.mkdtemp(prefix="retort-test-")
         os.chmod(self.home, 0o777)
-        self.prefix = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--"] if options.user else []
+        self.prefix = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--"] if options.user else options.through
         self.environment = {**os.environ, "HOME": self.home} if options.user else dict(os.environ)
         self.count = {"passed": 0, "failed": 0}
 
@@ -62,7 +63,7 @@ class Residue:
         complaints = []
         try:
             for cell in (CELLS[number % len(CELLS)], "print('alive')"):
-                repl.cell(cell, 30)
+                repl.cell(cell, 30 * drive.slow)
         except TimeoutError as e:
             complaints.append(str(e))
         except EOFError:
@@ -77,7 +78,7 @@ class Residue:
         wait = random.uniform(0, 2.5)
         try:
             if number % 3:
-                repl.cell("x = 1", 30)
+                repl.cell("x = 1", 30 * drive.slow)
                 wait = random.uniform(0, 0.3)
             if number % 3 == 2:
                 repl.process.stdin.write(b'{"code": "while True: pass"}\n')
@@ -99,7 +100,7 @@ class Residue:
             time.sleep(random.uniform(0.2, 2.5))
             process.send_signal((signal.SIGTERM, signal.SIGINT, signal.SIGHUP)[number // 2 % 3])
         try:
-            process.wait(20)
+            process.wait(20 * drive.slow)
         except subprocess.TimeoutExpired:
             drive.kill(process)
             return [f"retort run did not end ({code!r})"]
@@ -122,7 +123,7 @@ class Residue:
         repl = self.repl()
         try:
             for i in range(self.options.boxes):
-                repl.cell("import os; os._exit(0)", 30)
+                repl.cell("import os; os._exit(0)", 30 * drive.slow)
                 if i == min(50, self.options.boxes // 2):
                     first = self.own_size(repl.process.pid)
             last = self.own_size(repl.process.pid)
@@ -198,13 +199,17 @@ def main():
                         help="thousands of sessions by build/bench/retort_bench")
     parser.add_argument("-j", "--jobs", type=int, default=2)
     parser.add_argument("--user", action="store_true")
+    parser.add_argument("--slow", type=float, default=1.0, metavar="TIMES", help="multiply the deadlines")
+    parser.add_argument("--through", type=shlex.split, default=[], metavar="COMMAND",
+                        help="start every retort with this command")
     parser.add_argument("--retort", default=os.path.join(hosts.REPOSITORY, "build/retort"))
     options = parser.parse_args()
     options.retort = os.path.abspath(options.retort)
+    drive.slow = options.slow
     leftovers.move_apart(options.retort)
     residue = Residue(options)
     try:
-        if not options.user:
+        if not options.user and os.geteuid() == 0:
             residue.sees_everything()
         residue.round("a session ended", residue.session, options.sessions)
         residue.round("retort killed with -9", residue.killed, options.kills)

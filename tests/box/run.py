@@ -19,6 +19,7 @@ if os.path.realpath(sys.executable) != os.path.realpath("/usr/bin/python3"):
 import argparse
 import concurrent.futures
 import platform
+import shlex
 import signal
 import subprocess
 import tempfile
@@ -74,6 +75,8 @@ def judge_exit(program, outcome):
     """The exit status of `retort run` goes with the cell's."""
     if program.many or not outcome.cells:
         return []
+    if outcome.exit is None:
+        return []  # its retort goes on with other programs
     cell = outcome.cells[0]
     if "exit" in program.keys:
         wanted = {int(x) for x in program.keys["exit"].replace(",", " ").split()}
@@ -137,10 +140,19 @@ def judge_outside(program, outcome):
     return complaints, note
 
 
+def own_cgroup_is_ours():
+    """Has this user a cgroup, of version 2, to make others in?"""
+    with open("/proc/self/cgroup") as f:
+        own = [line.strip().split("::")[1] for line in f if line.startswith("0::")]
+    return bool(own) and os.access("/sys/fs/cgroup" + own[0], os.W_OK)
+
+
 class Run:
     def __init__(self, options, host):
         self.options, self.host = options, host
         self.facts = host.facts()
+        self.ordinary_user = options.user or os.geteuid() != 0
+        self.has_cgroup = not options.user and own_cgroup_is_ours()
         self.lock = threading.Lock()
         self.count = {"passed": 0, "failed": 0, "skipped": 0}
         self.number = 0
@@ -155,8 +167,10 @@ class Run:
             if os.geteuid() != 0:
                 return "the counterpart outside needs root"
             return None
-        if self.options.user and program.get("user", "").startswith("no"):
-            return "as an ordinary user: " + program.get("user")[2:].strip(" ()")
+        if self.ordinary_user and program.get("user", "").startswith("no"):
+            reason = program.get("user")[2:].strip(" ()")
+            if not (self.has_cgroup and reason.endswith("cgroup")):
+                return "as an ordinary user: " + reason
         if not os.path.exists(self.options.retort):
             return f"{self.options.retort} is not built"
         return None
@@ -166,7 +180,9 @@ class Run:
         os.chmod(workdir, 0o777)
         try:
             if side == "inside":
-                driver = drive.Inside(self.host, workdir, self.options.retort, self.options.user)
+                shared = self.options.shared and drive.Shared.suits(program)
+                driver = (drive.Shared if shared else drive.Inside)(self.host, workdir, self.options.retort,
+                                                                    self.options.user)
                 outcome = driver.run_all(program, self.facts)
                 complaints, note = judge_inside(program, outcome, self.facts)
             else:
@@ -208,6 +224,8 @@ class Run:
         if self.options.user and "outside" in sides and len(sides) == 2:
             sides = ["inside"]  # the counterparts are the same, and need root
         todo = [(p, s) for p in programs.discover(self.options.only) for s in sides]
+        if self.options.shared:
+            todo.sort(key=lambda one: drive.Shared.flags(one[0])[0])  # those that can share a retort in a row
         with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
             for future in [pool.submit(self.one, p, s) for p, s in todo]:
                 future.result()
@@ -217,6 +235,8 @@ def trouble(options, host):
     """Why no program can run in a box at all, or None: better said once than for each program."""
     if options.side == "outside" or not os.path.exists(options.retort):
         return None
+    if options.shared:
+        return None  # each program costs little there
     driver = drive.Inside(host, host.directory, options.retort, options.user)
     command = driver.prefix() + [driver.retort, "run", "-c", "print(6 * 7)"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -230,15 +250,19 @@ def main():
     parser.add_argument("--only", default="", metavar="PATTERN")
     parser.add_argument("--retort", default=os.path.join(hosts.REPOSITORY, "build/retort"))
     parser.add_argument("--side", choices=("both", "inside", "outside"), default="both")
+    parser.add_argument("--shared", action="store_true",
+                        help="one retort for many programs, each in a box of its own: for slow machines")
     parser.add_argument("--user", action="store_true", help="run retort as an ordinary user")
     parser.add_argument("--slow", type=float, default=1.0, metavar="TIMES",
                         help="multiply all deadlines of the tests (not retort's limits)")
+    parser.add_argument("--through", type=shlex.split, default=[], metavar="COMMAND",
+                        help="start every retort with this command")
     parser.add_argument("--no-skips", action="store_true", help="a skip is a failure (CI)")
     parser.add_argument("--all-outside", action="store_true",
                         help="run honest/ and limits/ outside too: tries the tests themselves")
     parser.add_argument("-v", "--verbose", action="store_true", help="say how each act went")
     options = parser.parse_args()
-    drive.slow = options.slow
+    drive.slow, drive.through = options.slow, options.through
 
     host = hosts.Host(options.retort)
     run = Run(options, host)
@@ -250,6 +274,10 @@ def main():
             print("".join(f"#   {line}\n" for line in reason.splitlines()), end="")
         else:
             run.all()
+            drive.Shared.end_idle()
+            for status in (s for s in drive.Shared.statuses if s != 0):
+                run.count["failed"] += 1
+                print(f"not ok - a shared retort ended with {status}")
     finally:
         host.close()
         drive.remove_cgroups()
