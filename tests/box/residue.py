@@ -181,6 +181,8 @@ class Residue:
             print("#   " + str(complaint)[:300], flush=True)
 
     def round(self, name, act, times):
+        if times == 0:
+            return
         before = leftovers.Snapshot(self.options.retort)
         begun = time.monotonic()
         with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
@@ -214,7 +216,7 @@ def main():
         residue.round("a session ended", residue.session, options.sessions)
         residue.round("retort killed with -9", residue.killed, options.kills)
         residue.round("retort run, half of them stopped by a signal", residue.run_once, options.runs)
-        residue.round(f"{options.boxes} boxes in one keeper", residue.one_keeper, 1)
+        residue.round(f"{options.boxes} boxes in one keeper", residue.one_keeper, min(1, options.boxes))
         if options.churn and not options.user:
             residue.round(f"{options.churn} s of sessions made and ended", residue.churn, 1)
     finally:

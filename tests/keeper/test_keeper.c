@@ -319,12 +319,21 @@ static void test_killed_zygote_is_replaced(void **unused)
     assert_true(state_now().zygotes_started > before);
 }
 
+/* SLOW=10 is an emulated machine: a tenth of the rounds, at least one. */
+static unsigned rounds(unsigned n)
+{
+    const char *slow = getenv("SLOW");
+    unsigned times = slow ? (unsigned)strtoul(slow, NULL, 10) : 1;
+
+    return times > 1 ? (n + times - 1) / times : n;
+}
+
 static void test_zygotes_killed_in_the_act(void **unused)
 {
     struct guest guests[AT_ONCE];
     (void)unused;
 
-    for (unsigned round = 0; round < 6; round++) {
+    for (unsigned round = 0; round < rounds(6); round++) {
         for (unsigned i = 0; i < AT_ONCE; i++)
             invite(&guests[i]);
         usleep(round * 1500);
@@ -424,7 +433,7 @@ static void test_thousands_leave_nothing(void **unused)
 
     settle();
     int ours = count("/proc/self/fd"), theirs = keepers_descriptors();
-    for (unsigned made = 0; made < MANY; made += AT_ONCE) {
+    for (unsigned made = 0; made < rounds(MANY); made += AT_ONCE) {
         for (unsigned i = 0; i < AT_ONCE; i++)
             invite(&guests[i]);
         for (unsigned i = 0; i < AT_ONCE; i++) {
