@@ -22,7 +22,8 @@ from .pristine import __builtins__
 import errno
 from fcntl import ioctl
 from functools import partial
-from os import _exit, close, getpid, read, register_at_fork, write
+from os import _exit, close, fstat, getpid, read, register_at_fork, write
+from stat import S_ISFIFO
 from sys import maxsize
 from termios import FIONREAD
 from threading import Lock, RLock
@@ -183,8 +184,15 @@ class Channel:
             _give_up_if_dead(error)
             raise
         if not self.inbox[-1]:
-            _exit(0)
+            _exit(0 if self._is_pipe() else 70)
         self._sort()
+
+    def _is_pipe(self):
+        """At its end: did the owner close it, or has the user put something else in its place?"""
+        try:
+            return S_ISFIFO(fstat(self.fds[1]).st_mode)
+        except (IndexError, OSError):
+            return False
 
     def _sort(self):
         """Move what is whole from the inbox to `received`. True if there was any."""
