@@ -171,7 +171,7 @@ class Session:
         self.poll = select.poll()
         for fd in (channel, out, err):
             self.poll.register(fd, select.POLLIN)
-        self.received = b""
+        self.received = bytearray()
         self.n = 0
         self.stray = Cell()  # text that came between cells
         self.gone = False
@@ -288,7 +288,8 @@ class Session:
             assert size <= 32 << 20, f"a frame of {size} bytes"
             if len(self.received) < 8 + size:
                 break
-            body, self.received = self.received[8:8 + size], self.received[8 + size:]
+            body = bytes(self.received[8:8 + size])
+            del self.received[:8 + size]
             self.take(kind, Fields(body))
 
     def take(self, kind, fields):
