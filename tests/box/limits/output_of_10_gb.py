@@ -1,6 +1,6 @@
 # tries: print 10 GB
 # why: it must neither grow our memory nor stop the program
-# args: --timeout 120
+# args: --timeout none
 # limit: output
 # status: ok, limit
 # exit: 0
