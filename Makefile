@@ -2,8 +2,8 @@
 #
 #   make          build/retort
 #   make run      an example in a box: a table, and a picture in build/example
-#   make test     everything that has to hold on this host
-#   make test-vm  what depends on the kernel, under Debian's own in a virtual machine
+#   make test     everything that has to hold
+#   make test-vm  of it, what depends on the kernel, under Debian's own in a virtual machine
 #   make bench    retort beside what you would pick instead, and beside the limit
 #   make asan     unit tests and fuzz seeds under the sanitizers
 #   make fuzz     a minute for each parser of what a box can write
@@ -25,7 +25,7 @@ $(BUILD)/build.ninja:
 setup-core:
 	@tools/install build core
 setup-test: setup-core
-	@tools/install test
+	@tools/install test vm
 setup-bench: setup-core
 	@tools/install bench
 
@@ -37,7 +37,6 @@ test: setup-test compile
 	@tests/run
 
 test-vm: setup-test compile
-	@tools/install vm
 	@tests/vm/all
 
 bench: setup-bench compile
