@@ -139,14 +139,15 @@ void session_close(struct session *s)
         return;
     s->closed = true;
     channel_forget_check(s);
+    /* First, so that the box is ended as a whole and not begun to be by its interpreter, which would see
+     * its channel's end. One that is still being made is destroyed when it comes: see link.c. */
+    if (s->has_box)
+        link_destroy(v, s->box);
     for (unsigned i = 0; i < N_SOURCES; i++)
         source_close(v, &s->sources[i]);
     meter_done(&s->meter);
     frame_reader_done(&s->reader);
     buf_done(&s->unsent);
-    /* One that is still being made is destroyed when it comes: see link.c. */
-    if (s->has_box)
-        link_destroy(v, s->box);
     if (v->depth > 0)
         v->sweep = true;
     else
