@@ -23,7 +23,7 @@ static bool stock_fits(const struct state *s, const struct box *b, const struct 
 }
 
 struct box *stock_take(struct state *s, enum box_phase phase, uint32_t environment,
-                              const struct limits *l)
+                       const struct limits *l)
 {
     struct box *next;
     struct err e;
