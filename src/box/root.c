@@ -148,14 +148,17 @@ static int fill_etc(const char *skeleton, struct err *e)
 static int fill_runner(const struct root_source *s, const char *skeleton, struct err *e)
 {
     static const char *const parts[] = {"boot.py", "_retort.abi3.so", "retort_kernel"};
-    char from[PATH_MAX], to[PATH_MAX];
+    char from[64], to[PATH_MAX];
 
     for (size_t i = 0; i < COUNT(parts); i++) {
-        if ((size_t)snprintf(from, sizeof(from), "%s/%s", s->runner, parts[i]) >= sizeof(from))
-            return err_set(e, ENAMETOOLONG, "%s", s->runner);
+        snprintf(from, sizeof(from), "/proc/self/fd/%d/%s", s->runner_fd, parts[i]);
         snprintf(to, sizeof(to), "%s/opt/retort/%s", skeleton, parts[i]);
         if (copy_tree(from, to, e) < 0)
             return -1;
+        if (access(to, R_OK) < 0)
+            return err_set(e, errno,
+                           "cannot read %s/%s: everybody must be allowed to (chmod -R a+rX)",
+                           s->runner, parts[i]);
     }
     return 0;
 }

@@ -28,7 +28,8 @@ struct root_view {
 
 /* What the keeper needs from the host for it. */
 struct root_source {
-    const char *runner; /* directory with boot.py and the rest */
+    const char *runner; /* directory with boot.py and the rest, for messages */
+    int runner_fd;      /* and opened: we may not be allowed to go there any more */
     int device_sets_fd; /* a detached mount with a directory for each slot, or -1 */
 };
 

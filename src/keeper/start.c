@@ -154,6 +154,7 @@ struct cloned {
     const struct keeper_options *options;
     struct ground *ground;
     const char *runner;
+    int runner_fd;
     bool root;
     int owner;
     struct state *state;
@@ -165,6 +166,7 @@ struct cloned {
  * directory in it was his decision. */
 static void open_paths(struct cloned *c)
 {
+    c->runner_fd = open(c->runner, O_PATH | O_DIRECTORY | O_CLOEXEC);
     for (unsigned i = 0; i < c->options->n_environments && i < ROOT_ENVIRONMENTS; i++)
         for (unsigned k = 0; k < ENVIRONMENT_PATHS && c->options->environments[i].paths[k]; k++) {
             int fd = open(c->options->environments[i].paths[k], O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -181,7 +183,8 @@ static int step_filter(void *ctx, struct err *e)
 static int step_root(void *ctx, struct err *e)
 {
     struct cloned *c = ctx;
-    struct root_source source = {.runner = c->runner, .device_sets_fd = c->ground->device_sets};
+    struct root_source source = {
+        .runner = c->runner, .runner_fd = c->runner_fd, .device_sets_fd = c->ground->device_sets};
 
     if (root_begin(&source, &c->state->view, e) < 0)
         return -1;
