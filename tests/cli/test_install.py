@@ -15,4 +15,9 @@ class Installed(cli.Case):
         done = subprocess.run([binary, "run", "-c", "print(6 * 7)"], capture_output=True, text=True,
                               timeout=cli.PATIENCE, env=cli.plain_environment())
         self.assertEqual((done.returncode, done.stdout), (0, "42\n"), done.stderr)
+        # Also in a home that is closed to everybody else.
+        os.chmod(self.path("root"), 0o700)
+        done = subprocess.run([binary, "run", "-c", "print(6 * 7)"], capture_output=True, text=True,
+                              timeout=cli.PATIENCE, env=cli.plain_environment())
+        self.assertEqual((done.returncode, done.stdout), (0, "42\n"), done.stderr)
         self.assertTrue(any(f.endswith("/man1/retort.1") for f in found), found)
