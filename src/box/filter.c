@@ -156,6 +156,7 @@ static int refuse(scmp_filter_ctx c, const struct refusal *r, struct err *e)
     return rc < 0 ? err_set(e, -rc, "seccomp argument rule for call %d", r->nr) : 0;
 }
 
+/* The first program lets two protocols through; the others that people try get the right error. */
 static int refuse_protocols(scmp_filter_ctx c, struct err *e)
 {
     static const int protocols[] = {IPPROTO_ICMP,    IPPROTO_ICMPV6, IPPROTO_SCTP,
@@ -171,6 +172,37 @@ static int refuse_protocols(scmp_filter_ctx c, struct err *e)
             if (refuse(c, &r, e) < 0)
                 return -1;
         }
+    return 0;
+}
+
+/* Where init has no uid of its own, a guest could take the processors away from it, and signal it:
+ * Landlock tells those apart only from Linux 6.12 on. What finds another way (F_SETOWN) finds a pid 1
+ * that catches nothing. */
+static int refuse_init(scmp_filter_ctx c, struct err *e)
+{
+    const struct {
+        int nr;
+        unsigned pid; /* which argument */
+    } calls[] = {
+        {SCMP_SYS(setpriority), 1},
+        {SCMP_SYS(ioprio_set), 1},
+        {SCMP_SYS(sched_setaffinity), 0},
+        {SCMP_SYS(sched_setattr), 0},
+        {SCMP_SYS(sched_setparam), 0},
+        {SCMP_SYS(sched_setscheduler), 0},
+        {SCMP_SYS(kill), 0},
+        {SCMP_SYS(tkill), 0},
+        {SCMP_SYS(tgkill), 0},
+        {SCMP_SYS(rt_sigqueueinfo), 0},
+        {SCMP_SYS(rt_tgsigqueueinfo), 0},
+        {SCMP_SYS(pidfd_open), 0},
+    };
+
+    for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+        struct refusal r = {calls[i].nr, EPERM, 1, {ARG_IS(calls[i].pid, 1)}};
+        if (refuse(c, &r, e) < 0)
+            return -1;
+    }
     return 0;
 }
 
@@ -209,21 +241,6 @@ static int refuse_arguments(scmp_filter_ctx c, struct err *e)
         {SCMP_SYS(recvfrom), EOPNOTSUPP, 1, {ARG_HAS(3, MSG_OOB)}},
         {SCMP_SYS(recvmsg), EOPNOTSUPP, 1, {ARG_HAS(2, MSG_OOB)}},
         {SCMP_SYS(recvmmsg), EOPNOTSUPP, 1, {ARG_HAS(3, MSG_OOB)}},
-        /* init's place on the processors, where it has no uid of its own */
-        {SCMP_SYS(setpriority), EPERM, 1, {ARG_IS(1, 1)}},
-        {SCMP_SYS(ioprio_set), EPERM, 1, {ARG_IS(1, 1)}},
-        {SCMP_SYS(sched_setaffinity), EPERM, 1, {ARG_IS(0, 1)}},
-        {SCMP_SYS(sched_setattr), EPERM, 1, {ARG_IS(0, 1)}},
-        {SCMP_SYS(sched_setparam), EPERM, 1, {ARG_IS(0, 1)}},
-        {SCMP_SYS(sched_setscheduler), EPERM, 1, {ARG_IS(0, 1)}},
-        /* Signals to init, where it has no uid of its own and Landlock cannot tell them apart, before Linux
-         * 6.12. What finds another way to it (F_SETOWN) finds a pid 1 that catches nothing. */
-        {SCMP_SYS(kill), EPERM, 1, {ARG_IS(0, 1)}},
-        {SCMP_SYS(tkill), EPERM, 1, {ARG_IS(0, 1)}},
-        {SCMP_SYS(tgkill), EPERM, 1, {ARG_IS(0, 1)}},
-        {SCMP_SYS(rt_sigqueueinfo), EPERM, 1, {ARG_IS(0, 1)}},
-        {SCMP_SYS(rt_tgsigqueueinfo), EPERM, 1, {ARG_IS(0, 1)}},
-        {SCMP_SYS(pidfd_open), EPERM, 1, {ARG_IS(0, 1)}},
         /* other processes' limits: init's, where it has no uid of its own */
         {SCMP_SYS(prlimit64), EPERM, 2, {SCMP_A0(SCMP_CMP_NE, 0), SCMP_A2(SCMP_CMP_NE, 0)}},
     };
@@ -236,10 +253,10 @@ static int refuse_arguments(scmp_filter_ctx c, struct err *e)
         if (refuse(c, &r, e) < 0)
             return -1;
     }
-    /* The first program lets only three families and two protocols through; here the others get the
-     * error that says it best. */
-    if (refuse_protocols(c, e) < 0)
+    if (refuse_init(c, e) < 0 || refuse_protocols(c, e) < 0)
         return -1;
+    /* The first program lets only three families through; here the others get the error that says
+     * it best. */
     for (int family = 0; family < AF_MAX; family++) {
         struct refusal open = {SCMP_SYS(socket), EAFNOSUPPORT, 1, {ARG_IS(0, family)}};
         struct refusal pair = {SCMP_SYS(socketpair), EAFNOSUPPORT, 1, {ARG_IS(0, family)}};

@@ -172,41 +172,45 @@ static int clone_init(struct state *s, struct box *b, struct err *e)
     return 0;
 }
 
+static int make_pipe(int *ret_read, int *ret_write, struct err *e)
+{
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return err_set(e, errno, "cannot make a pipe");
+    *ret_read = ends[0];
+    *ret_write = ends[1];
+    return 0;
+}
+
+/* A channel on which one half speaks of its set-up. */
+static int make_setup(struct state *s, struct box *b, struct watch *ours,
+                      void (*ready)(struct state *, void *), int *ret_theirs, struct err *e)
+{
+    int pair[2];
+
+    if (msg_pair(pair, e) < 0)
+        return -1;
+    *ret_theirs = pair[1];
+    return watch_add(s, ours, pair[0], ready, b, e);
+}
+
 static int make_channels(struct state *s, struct box *b, struct err *e)
 {
     struct far_ends *far = &b->far;
     int pair[2];
 
-    if (msg_pair(pair, e) < 0)
-        return -1;
-    far->init_setup = pair[1];
-    if (watch_add(s, &b->init_setup, pair[0], on_init_setup, b, e) < 0)
-        return -1;
-    if (msg_pair(pair, e) < 0)
-        return -1;
-    far->kernel_setup = pair[1];
-    if (watch_add(s, &b->kernel_setup, pair[0], on_kernel_setup, b, e) < 0)
+    if (make_setup(s, b, &b->init_setup, on_init_setup, &far->init_setup, e) < 0 ||
+        make_setup(s, b, &b->kernel_setup, on_kernel_setup, &far->kernel_setup, e) < 0)
         return -1;
     if (msg_pair(pair, e) < 0)
         return -1;
     b->files_fd = pair[0];
     far->files = pair[1];
-    if (pipe2(pair, O_CLOEXEC) < 0)
-        return err_set(e, errno, "cannot make a pipe");
-    b->cell_out_fd = pair[0];
-    far->cell_out = pair[1];
-    if (pipe2(pair, O_CLOEXEC) < 0)
-        return err_set(e, errno, "cannot make a pipe");
-    far->cell_in = pair[0];
-    b->cell_in_fd = pair[1];
-    if (pipe2(pair, O_CLOEXEC) < 0)
-        return err_set(e, errno, "cannot make a pipe");
-    b->stdout_fd = pair[0];
-    far->out = pair[1];
-    if (pipe2(pair, O_CLOEXEC) < 0)
-        return err_set(e, errno, "cannot make a pipe");
-    b->stderr_fd = pair[0];
-    far->err = pair[1];
+    if (make_pipe(&b->cell_out_fd, &far->cell_out, e) < 0 ||
+        make_pipe(&far->cell_in, &b->cell_in_fd, e) < 0 ||
+        make_pipe(&b->stdout_fd, &far->out, e) < 0 || make_pipe(&b->stderr_fd, &far->err, e) < 0)
+        return -1;
     return 0;
 }
 

@@ -57,7 +57,7 @@ struct box {
     struct box_plan plan;
     uint32_t request;           /* of the owner who waits for it */
     bool requested;             /* false: for the pool */
-    bool stay_blank;            /* no kernel process for now */
+    bool stay_blank;            /* it has no kernel process until box_fill */
     bool tell_end;              /* the owner wants to hear that it is gone */
     bool has_cgroup;            /* its cgroup exists */
     bool memory_short;          /* init said so: only where there is no cgroup */

@@ -39,8 +39,9 @@ static void test_starting_together(void **unused)
     int status, version = live_once();
     (void)unused;
 
-    if (version == 0)
-        skip(); /* there are no cgroups for us here */
+    /* An ordinary user may have none, and then nothing to lose; root's have to be there. */
+    if (version == 0 && geteuid() != 0)
+        return;
     assert_true(version > 0);
     for (unsigned i = 0; i < RETORTS; i++) {
         pid_t pid = fork();

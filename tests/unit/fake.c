@@ -425,3 +425,24 @@ void fake_meter(struct fake *f, unsigned i, const char *text)
     assert_that(ftruncate(f->meter_files[i], 0) == 0);
     assert_that(pwrite(f->meter_files[i], text, strlen(text), 0) == (ssize_t)strlen(text));
 }
+
+bool fake_keeper_hears(struct fake *f, uint32_t type, uint32_t second)
+{
+    cleanup_msg struct msg m;
+    struct fields fields;
+
+    if (fake_keeper_next(f, &m) != type)
+        return false;
+    fields_init(&fields, m.data, m.len);
+    return fields_get_u32(&fields) == f->box &&
+           (type != KEEPER_SIGNAL || fields_get_u32(&fields) == second);
+}
+
+bool fake_crashed(const struct fake *f, const char *sentence)
+{
+    const struct cell *c = f->cell;
+
+    return f->done && c->status == CELL_CRASHED && c->session_ended && session_ended(f->session) &&
+           strcmp(c->error.name, "Crashed") == 0 && strcmp(c->error.value, sentence) == 0 &&
+           strcmp(c->error.traceback, sentence) == 0;
+}

@@ -81,3 +81,8 @@ void fake_keeper_rests(struct fake *f);
 /* The keeper says that the interpreter died. */
 void fake_died(struct fake *f, int wait_status, bool memory_short);
 void fake_meter(struct fake *f, unsigned i, const char *text);
+
+/* Is this the keeper's next message, about our box? `second` is the signal of a KEEPER_SIGNAL. */
+bool fake_keeper_hears(struct fake *f, uint32_t type, uint32_t second);
+/* Did the cell and the session end with this sentence? */
+bool fake_crashed(const struct fake *f, const char *sentence);
