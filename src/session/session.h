@@ -160,9 +160,51 @@ void session_interrupt(struct session *s);
 int session_check(struct session *s, const char *code, size_t len, int *ret_state,
                   char **ret_indent, struct err *e);
 
-/* Files, by descriptor. These drive the vessel until they are done. They work between cells, during
- * one, and after the session ended for as long as its box stands. A path is relative to the
- * workspace. */
+/* Ask for the variables: runs like a cell, with its limits and interrupts, but is not numbered and not
+ * in the history. `done` gets a cell with n = 0 and, when all went well, one display whose part
+ * VARIABLES_TYPE is a JSON array as in the contract. */
+#define VARIABLES_TYPE "application/vnd.retort.variables+json"
+int session_variables(struct session *s, uint64_t timeout_ms, struct err *e);
+
+/* ---- files, by descriptor ---- */
+
+/* They work between cells, during one, and after the session ended for as long as its box stands. A
+ * path is relative to the workspace.
+ *
+ * Asked without waiting: the answer comes from the vessel's loop, exactly once, or never when it was
+ * cancelled or the session closed meanwhile. NULL (with an error): could not even be asked. */
+struct file_request;
+
+struct file_answer {
+    const struct err *e; /* NULL: done. e->code is an errno: ENOENT, EISDIR, ENOSPC, EINVAL, … */
+    int fd; /* get: a read-only descriptor of a regular file, the receiver's; else -1 */
+    uint64_t size, mtime_ns;         /* get */
+    uint64_t used_bytes, used_files; /* space */
+};
+typedef void file_answered(void *ctx, const struct file_answer *a);
+
+struct file_request *session_ask_get(struct session *s, const char *path, file_answered *done,
+                                     void *ctx, struct err *e);
+/* *ret_pipe: where the contents go; non-blocking, the caller's. The file appears whole after
+ * session_put_all. An answer that comes earlier is a refusal (no space). */
+struct file_request *session_ask_put(struct session *s, const char *path, int *ret_pipe,
+                                     file_answered *done, void *ctx, struct err *e);
+/* All of it is in the pipe: so many bytes. */
+void session_put_all(struct file_request *r, uint64_t size);
+/* `entry` for each regular file, in the order of their paths (bytes), then `done`. E2BIG: there are more
+ * than are told. */
+typedef void file_listed(void *ctx, const char *path, uint64_t size, uint64_t mtime_ns);
+struct file_request *session_ask_list(struct session *s, file_listed *entry, file_answered *done,
+                                      void *ctx, struct err *e);
+/* Removes a file, or a directory with all that is in it. */
+struct file_request *session_ask_delete(struct session *s, const char *path, file_answered *done,
+                                        void *ctx, struct err *e);
+struct file_request *session_ask_space(struct session *s, file_answered *done, void *ctx,
+                                       struct err *e);
+/* No answer is wanted any more; an upload leaves nothing behind. */
+void session_file_cancel(struct file_request *r);
+
+/* The same, waiting: these drive the vessel until they are done. */
 /* Copy what can be read from fd into the workspace; whole or not at all. */
 int session_put(struct session *s, const char *path, int fd, struct err *e);
 /* A read-only descriptor of a regular file in the workspace. Its contents are the guest's. */
