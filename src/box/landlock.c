@@ -50,9 +50,16 @@ static int allow(int ruleset, const char *path, uint64_t access, struct err *e)
     return 0;
 }
 
-int landlock_confine(struct err *e)
+static int allow_all(int ruleset, const char *const *paths, uint64_t access, struct err *e)
 {
-    static const char *const own[] = {"/mnt/data", "/tmp", "/home/user", "/dev/shm"};
+    for (; *paths; paths++)
+        if (allow(ruleset, *paths, access, e) < 0)
+            return -1;
+    return 0;
+}
+
+int landlock_confine(const struct landlock_places *places, struct err *e)
+{
     int abi = landlock_abi();
 
     if (abi == 0)
@@ -71,15 +78,11 @@ int landlock_confine(struct err *e)
     cleanup_fd int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
     if (ruleset < 0)
         return err_set(e, errno, "landlock_create_ruleset");
-    if (allow(ruleset, "/", READ_ACCESS, e) < 0)
-        return -1;
-    /* Devices and /proc/self take writes to what is there, and make nothing new. */
     uint64_t existing = LANDLOCK_ACCESS_FS_WRITE_FILE | (abi >= 3 ? ACCESS_TRUNCATE : 0);
-    if (allow(ruleset, "/dev", existing, e) < 0 || allow(ruleset, "/proc", existing, e) < 0)
+    if (allow_all(ruleset, places->read, READ_ACCESS, e) < 0 ||
+        allow_all(ruleset, places->touch, existing, e) < 0 ||
+        allow_all(ruleset, places->write, READ_ACCESS | writes, e) < 0)
         return -1;
-    for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
-        if (allow(ruleset, own[i], READ_ACCESS | writes, e) < 0)
-            return -1;
     if (syscall(SYS_landlock_restrict_self, ruleset, 0) < 0)
         return err_set(e, errno, "landlock_restrict_self");
     return 0;

@@ -6,7 +6,14 @@
 /* The version of Landlock that this kernel has; 0 where it has none. */
 int landlock_abi(void);
 
-/* Let the calling thread read and execute everything it sees, write only in the box's own places,
- * and neither signal nor reach by abstract sockets what is outside. Where the kernel has no Landlock
- * this does nothing: mounts and ids hold alone then, and `retort doctor` says so. */
-int landlock_confine(struct err *e);
+/* Where a process may do what; NULL-terminated lists of paths. */
+struct landlock_places {
+    const char *const *read;  /* read and execute */
+    const char *const *touch; /* write to what is there, and make nothing new */
+    const char *const *write; /* everything but device nodes */
+};
+
+/* Bind the calling thread to these places; it can also neither signal nor reach by abstract sockets what
+ * is outside. Where the kernel has no Landlock this does nothing: mounts and ids hold alone then, and
+ * `retort doctor` says so. */
+int landlock_confine(const struct landlock_places *places, struct err *e);

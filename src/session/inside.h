@@ -162,6 +162,14 @@ struct state_request {
     struct vessel_state state;
 };
 
+/* Somebody who waits for a box's end. */
+struct end_request {
+    struct end_request *next;
+    uint32_t box;
+    void (*gone)(void *ctx);
+    void *ctx;
+};
+
 struct vessel {
     int epoll, timer;
     struct source keeper, ticker;
@@ -175,6 +183,7 @@ struct vessel {
     struct buf *outbox; /* messages the keeper's socket did not take yet */
     unsigned n_outbox;
     struct state_request *states;
+    struct end_request *ends;
     struct buf frame; /* where frames and messages are built */
     char scratch[SCRATCH];
 };
@@ -198,6 +207,10 @@ void link_create(struct session *s, unsigned environment);
 void link_signal(struct session *s, int sig);
 void link_destroy(struct vessel *v, uint32_t box);
 void link_status(struct vessel *v, uint32_t req);
+/* Tell when this box is gone; the keeper has been, or will be, told to destroy it. */
+void link_await_end(struct vessel *v, uint32_t box, void (*gone)(void *ctx), void *ctx);
+/* Whoever still waits is told now. */
+void link_forget_ends(struct vessel *v);
 /* Send what waits in the outbox. */
 void link_flush(struct vessel *v);
 /* Handle what the keeper says. */

@@ -98,7 +98,33 @@ void link_status(struct vessel *v, uint32_t req)
     post(v);
 }
 
+void link_await_end(struct vessel *v, uint32_t box, void (*gone)(void *ctx), void *ctx)
+{
+    struct end_request *r = xcalloc(1, sizeof(*r));
+
+    *r = (struct end_request){.next = v->ends, .box = box, .gone = gone, .ctx = ctx};
+    v->ends = r;
+}
+
 /* ---- from the keeper ---- */
+
+/* `all`: whatever box they wait for. */
+static void tell_ended(struct vessel *v, uint32_t box, bool all)
+{
+    for (struct end_request **at = &v->ends; *at;) {
+        struct end_request *r = *at;
+        if (!all && r->box != box) {
+            at = &r->next;
+            continue;
+        }
+        *at = r->next;
+        void (*gone)(void *) = r->gone;
+        void *ctx = r->ctx;
+        free(r);
+        gone(ctx);
+        at = &v->ends; /* it may have changed the list */
+    }
+}
 
 static struct session *opening(struct vessel *v, uint32_t req)
 {
@@ -145,6 +171,11 @@ static void on_died(struct vessel *v, struct fields *f)
             return;
         }
     }
+}
+
+void link_forget_ends(struct vessel *v)
+{
+    tell_ended(v, 0, true);
 }
 
 static void on_state(struct vessel *v, struct fields *f)
@@ -202,7 +233,10 @@ static void hear(struct vessel *v, struct msg *m)
     case KEEPER_GONE:
         on_gone(v, &f);
         break;
-    default: /* KEEPER_DESTROYED: nobody waits for it */
+    case KEEPER_DESTROYED:
+        tell_ended(v, fields_get_u32(&f), false);
+        break;
+    default:
         break;
     }
 }
@@ -234,4 +268,5 @@ void link_lost(struct vessel *v, const char *why)
     for (struct session *s = v->sessions; s; s = s->next)
         if (!s->closed)
             course_lost(s, "retort's keeper is gone");
+    tell_ended(v, 0, true);
 }

@@ -133,11 +133,19 @@ void session_free(struct session *s)
 
 void session_close(struct session *s)
 {
+    session_close_then(s, NULL, NULL);
+}
+
+void session_close_then(struct session *s, void (*gone)(void *ctx), void *ctx)
+{
     struct vessel *v = s->vessel;
+    bool has_box = s->has_box && !v->gone;
 
     if (s->closed)
         return;
     s->closed = true;
+    if (gone && has_box)
+        link_await_end(v, s->box, gone, ctx);
     channel_forget_check(s);
     /* First, so that the box is ended as a whole and not begun to be by its interpreter, which would see
      * its channel's end. One that is still being made is destroyed when it comes: see link.c. */
@@ -152,6 +160,8 @@ void session_close(struct session *s)
         v->sweep = true;
     else
         session_free(s);
+    if (gone && !has_box)
+        gone(ctx);
 }
 
 /* ---- asking ---- */

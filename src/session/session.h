@@ -141,6 +141,9 @@ struct session *session_open(struct vessel *v, unsigned environment, const struc
                              const struct session_events *events, void *ctx);
 /* End it, in whatever state; the box is destroyed. *s is freed and no event comes any more. */
 void session_close(struct session *s);
+/* The same, and hear when the keeper has said that nothing of the box is left (or the keeper itself is
+ * gone): from the vessel's loop, or at once where there was no box. */
+void session_close_then(struct session *s, void (*gone)(void *ctx), void *ctx);
 
 bool session_busy(const struct session *s);
 bool session_ended(const struct session *s);

@@ -82,6 +82,7 @@ void vessel_free(struct vessel *v)
     while (v->sessions)
         session_close(v->sessions);
     link_flush(v);
+    link_forget_ends(v);
     for (unsigned i = 0; i < v->n_outbox; i++)
         buf_done(&v->outbox[i]);
     free(v->outbox);

@@ -1,0 +1,361 @@
+/* serve: the server. Starts a keeper, opens the port and the state, and becomes the gate. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "cli/cli.h"
+#include "cli/environment.h"
+#include "cli/options.h"
+#include "cli/owner.h"
+#include "gate/config.h"
+#include "gate/confine.h"
+#include "gate/gate.h"
+#include "gate/state_dir.h"
+#include "gate/store.h"
+#include "keeper/keeper.h"
+
+const char serve_help[] =
+    "usage: retort serve [--listen ADDR:PORT] [--state DIR] [--config FILE]\n\n"
+    "The server: sessions, cells and files over HTTP. When it is ready it prints a line with its\n"
+    "address, and on loopback with a token to begin with.\n\n"
+    "  --listen ADDR:PORT  where it listens; port 0 takes a free one   [127.0.0.1:8722]\n"
+    "  --state DIR         tokens and the journal of sessions          [/var/lib/retort, or\n"
+    "                      ~/.local/state/retort]\n"
+    "  --config FILE       settings, one \"key = value\" a line: see retort.conf(5)\n"
+    "                      [/etc/retort/retort.conf where it is there]\n"
+    "  --set KEY=VALUE     one setting, over those of the file\n"
+    "  --environment NAME  the Python that sessions get                [default]\n\n"
+    "An address other than loopback needs a token first: retort token new NAME\n\n"
+    OPTIONS_LIMITS_HELP "These are for sessions that do not say otherwise.\n\n"
+    "  curl -H \"Authorization: Bearer $TOKEN\" -d '{\"code\":\"print(6*7)\"}' \\\n"
+    "       http://127.0.0.1:8722/v1/run\n";
+
+#define DEFAULT_CONFIG "/etc/retort/retort.conf"
+#define PRELOAD "numpy pandas matplotlib.pyplot"
+
+struct server {
+    struct config config;
+    struct options options;
+    char *state;
+    int listen_fd;
+    bool loopback;
+    char address[128]; /* as in a URL */
+    char token[TOKEN_TEXT_MAX]; /* "": people have their own */
+    struct environment environments[CONFIG_LIST];
+    unsigned n_environments;
+    struct keeper keeper;
+    struct vessel *vessel;
+};
+
+/* ---- settings ---- */
+
+/* The file comes first, wherever it stands on the command line: options are over it. */
+static int load_config(struct server *s, int argc, char **argv)
+{
+    const char *path = NULL;
+    struct err e;
+
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--config") == 0 && i + 1 < argc)
+            path = argv[i + 1];
+        else if (strncmp(argv[i], "--config=", 9) == 0)
+            path = argv[i] + 9;
+    }
+    config_default(&s->config);
+    if (!path && access(DEFAULT_CONFIG, F_OK) == 0)
+        path = DEFAULT_CONFIG;
+    if (path && config_load(&s->config, path, &e) < 0)
+        return usage_error("serve", "%s", e.text);
+    return 0;
+}
+
+static int set(struct server *s, const char *key, const char *value)
+{
+    struct err e;
+
+    return config_set(&s->config, key, value, &e) < 0 ? usage_error("serve", "%s", e.text) : 0;
+}
+
+static int set_pair(struct server *s, char *pair)
+{
+    char *equals = strchr(pair, '=');
+
+    if (!equals)
+        return usage_error("serve", "--set takes KEY=VALUE");
+    *equals = '\0';
+    return set(s, pair, equals + 1);
+}
+
+static int parse(struct server *s, int argc, char **argv)
+{
+    static const struct option own[] = {
+        {"listen", required_argument, NULL, 'l'},
+        {"state", required_argument, NULL, 's'},
+        {"config", required_argument, NULL, 'c'},
+        {"set", required_argument, NULL, 'e'},
+        {0},
+    };
+    int c, wrong = load_config(s, argc, argv);
+
+    if (wrong)
+        return wrong;
+    options_init(&s->options, "serve");
+    s->options.limits = s->config.limits;
+    s->options.environment = NULL;
+    while ((c = options_next(&s->options, argc, argv, "", own)) != -1) {
+        if (c == OPTIONS_WRONG)
+            return EXIT_USAGE;
+        wrong = c == 'l'   ? set(s, "listen", optarg)
+                : c == 's' ? set(s, "state", optarg)
+                : c == 'e' ? set_pair(s, optarg)
+                           : 0;
+        if (wrong)
+            return wrong;
+        if (c == 'e') /* a limit, perhaps */
+            s->options.limits = s->config.limits;
+        else
+            s->config.limits = s->options.limits;
+    }
+    s->config.limits = s->options.limits;
+    if (optind < argc && !s->options.help)
+        return usage_error("serve", "what is \"%s\"?", argv[optind]);
+    if (s->options.environment)
+        return set(s, "environments", s->options.environment);
+    return 0;
+}
+
+/* ---- the port ---- */
+
+static bool is_loopback(const struct sockaddr *a)
+{
+    if (a->sa_family == AF_INET)
+        return ntohl(((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr) >> 24 == 127;
+    return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
+}
+
+/* "127.0.0.1:8722", "[::1]:8722", "localhost:0". */
+static int split_address(const char *text, char *host, size_t size, const char **ret_port)
+{
+    const char *colon = strrchr(text, ':');
+    size_t len = colon ? (size_t)(colon - text) : 0;
+
+    if (!colon || len == 0 || !colon[1])
+        return -1;
+    if (text[0] == '[' && text[len - 1] == ']') {
+        text++;
+        len -= 2;
+    }
+    if (len >= size)
+        return -1;
+    memcpy(host, text, len);
+    host[len] = '\0';
+    *ret_port = colon + 1;
+    return 0;
+}
+
+static int bind_to(struct server *s, const struct addrinfo *a, struct err *e)
+{
+    const int one = 1;
+    struct sockaddr_storage name;
+    socklen_t len = sizeof(name);
+    char host[64], port[16];
+    cleanup_fd int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0)
+        return err_set(e, errno, "cannot make a socket");
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    if (bind(fd, a->ai_addr, a->ai_addrlen) < 0 || listen(fd, 1024) < 0)
+        return err_set(e, errno, "cannot listen on %s", s->config.listen);
+    if (getsockname(fd, (struct sockaddr *)&name, &len) < 0 ||
+        getnameinfo((struct sockaddr *)&name, len, host, sizeof(host), port, sizeof(port),
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        return err_set(e, errno, "cannot learn the address of %s", s->config.listen);
+    s->loopback = is_loopback((struct sockaddr *)&name);
+    snprintf(s->address, sizeof(s->address), name.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host,
+             port);
+    s->listen_fd = fd_steal(&fd);
+    return 0;
+}
+
+static int open_port(struct server *s, struct err *e)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    struct addrinfo *found;
+    char host[256];
+    const char *port;
+
+    if (split_address(s->config.listen, host, sizeof(host), &port) < 0)
+        return err_set(e, 0, "\"%s\" is not ADDR:PORT, as 127.0.0.1:8722 is", s->config.listen);
+    int r = getaddrinfo(host, port, &hints, &found);
+    if (r != 0)
+        return err_set(e, 0, "cannot listen on %s: %s", s->config.listen, gai_strerror(r));
+    r = bind_to(s, found, e);
+    freeaddrinfo(found);
+    return r;
+}
+
+/* ---- the state and its tokens ---- */
+
+static void count_token(void *ctx, const struct token *t)
+{
+    *(unsigned *)ctx += strcmp(t->name, TOKEN_LOCAL) != 0;
+}
+
+/* Nobody but the person at this machine may come in without a token that somebody made on purpose. */
+static int open_state(struct server *s, struct err *e)
+{
+    struct store *store;
+    unsigned tokens = 0;
+
+    if (state_dir(s->config.state, true, &s->state, e) < 0 || store_open(s->state, &store, e) < 0)
+        return -1;
+    int r = store_tokens(store, count_token, &tokens, e);
+    if (r == 0 && tokens == 0 && !s->loopback)
+        r = err_set(e, 0,
+                    "%s is not a loopback address, and there is no token yet: make one first with "
+                    "\"retort token new NAME --state %s\"",
+                    s->config.listen, s->state);
+    else if (r == 0 && tokens == 0)
+        r = store_token_local(store, s->token, e);
+    store_close(store);
+    return r;
+}
+
+/* ---- starting ---- */
+
+static int load_environments(struct server *s, struct err *e)
+{
+    for (; s->config.environments[s->n_environments]; s->n_environments++)
+        if (environment_load(s->config.environments[s->n_environments], PRELOAD,
+                             &s->environments[s->n_environments], e) < 0)
+            return -1;
+    return 0;
+}
+
+static int start_keeper(struct server *s, struct err *e)
+{
+    const struct keeper_options options = {
+        .environments = s->environments,
+        .n_environments = s->n_environments,
+        .limits = s->config.limits,
+        .pool = s->config.pool,
+        .blanks = s->config.blanks,
+    };
+
+    if (keeper_start(&options, &s->keeper, e) < 0)
+        return -1;
+    s->vessel = vessel_new(s->keeper.fd, e);
+    if (!s->vessel)
+        fd_close(&s->keeper.fd);
+    return s->vessel ? 0 : -1;
+}
+
+static int confine(struct server *s, struct err *e)
+{
+    uid_t uid = geteuid();
+    gid_t gid = getegid();
+
+    if (s->keeper.facts.root && (confine_user(s->config.user, &uid, &gid, e) < 0 ||
+                                 confine_give_state(s->state, uid, gid, e) < 0))
+        return -1;
+    return confine_gate(s->state, uid, gid, e);
+}
+
+/* Tell systemd (Type=notify); its socket was connected before we gave sockets up. */
+static int notify_fd = -1;
+
+static void open_notify(void)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+
+    if (!path || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof(name.sun_path))
+        return;
+    strcpy(name.sun_path, path);
+    socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+    if (path[0] == '@')
+        name.sun_path[0] = '\0';
+    notify_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (notify_fd >= 0 && connect(notify_fd, (struct sockaddr *)&name, len) < 0)
+        fd_close(&notify_fd);
+}
+
+static void notify(const char *state)
+{
+    if (notify_fd >= 0)
+        send(notify_fd, state, strlen(state), MSG_NOSIGNAL);
+}
+
+static void on_ready(void *ctx)
+{
+    const struct server *s = ctx;
+
+    if (s->token[0])
+        printf("retort: ready at http://%s/?token=%s\n", s->address, s->token);
+    else
+        printf("retort: ready at http://%s/\n", s->address);
+    fflush(stdout);
+    notify("READY=1");
+}
+
+static int serve(struct server *s, struct err *e)
+{
+    struct gate_start start = {.config = &s->config, .vessel = s->vessel, .ready = on_ready, .ctx = s};
+
+    for (unsigned i = 0; i < s->n_environments; i++)
+        start.environments[i] = s->environments[i].name;
+    start.listen_fd = fd_steal(&s->listen_fd);
+    int r = gate_serve(&start, e);
+    notify("STOPPING=1");
+    return r;
+}
+
+static void stop(struct server *s)
+{
+    if (s->vessel)
+        vessel_free(s->vessel);
+    if (s->keeper.ground)
+        keeper_stop(&s->keeper);
+    fd_close(&s->listen_fd);
+    for (unsigned i = 0; i < s->n_environments; i++)
+        environment_done(&s->environments[i]);
+    free(s->state);
+    config_done(&s->config);
+}
+
+int verb_serve(int argc, char **argv)
+{
+    static struct server s = {.listen_fd = -1};
+    struct err e = {0};
+    int wrong = parse(&s, argc, argv);
+
+    if (wrong)
+        return wrong;
+    if (s.options.help) {
+        fputs(serve_help, stdout);
+        return 0;
+    }
+    open_notify();
+    int r = load_environments(&s, &e);
+    if (r == 0)
+        r = open_port(&s, &e);
+    if (r == 0)
+        r = open_state(&s, &e);
+    if (r == 0)
+        r = start_keeper(&s, &e);
+    if (r == 0)
+        r = confine(&s, &e);
+    if (r == 0)
+        r = serve(&s, &e);
+    stop(&s);
+    return r < 0 ? owner_failed(&e) : 0;
+}

@@ -1,0 +1,222 @@
+/* calls_cells: running cells, and the journal of those that ran. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/calls.h"
+#include "gate/notebook.h"
+#include "session/cell_json.h"
+
+#define NOTEBOOK_PAGE 64
+
+void call_cell_new(struct request *r)
+{
+    static const char *const members[] = {"code", "timeout", NULL};
+    json_t *body = ask_object(r, members);
+    const char *code;
+    size_t len;
+    uint64_t timeout_ms;
+
+    if (!body)
+        return;
+    struct live *l = live_asked(r);
+    if (l && ask_code(r, body, &code, &len) == 0 &&
+        ask_timeout(r, json_object_get(body, "timeout"), r->gate->config->max.timeout_ms,
+                    &timeout_ms) == 0 &&
+        holder_begins_cell(r) == 0)
+        job_add(l, r, JOB_CELL, code, len, timeout_ms);
+    json_decref(body);
+}
+
+void call_variables(struct request *r)
+{
+    struct live *l = live_asked(r);
+
+    if (l)
+        job_add(l, r, JOB_VARIABLES, "", 0, 0);
+}
+
+/* ---- the journal ---- */
+
+/* Is the session this token's, alive or not? 0, or -1 and the request is answered. */
+static int check_owner(struct request *r)
+{
+    struct session_row row;
+    struct err e = {0};
+
+    if (live_find(r))
+        return 0;
+    int found = store_session_get(r->gate->store, r->holder->token.id, r->params[0], &row, &e);
+    if (found > 0) {
+        session_row_done(&row);
+        return 0;
+    }
+    if (found < 0)
+        reply_store_failed(r, &e);
+    else
+        reply_error(r, 404, "not_found", "there is no such session");
+    return -1;
+}
+
+static int parse_number(const char *text, uint32_t *ret)
+{
+    char *end;
+
+    errno = 0;
+    unsigned long n = strtoul(text, &end, 10);
+    if (errno || end == text || *end || text[0] < '0' || text[0] > '9' || n > UINT32_MAX)
+        return -1;
+    *ret = (uint32_t)n;
+    return 0;
+}
+
+struct page {
+    struct buf text;
+    unsigned n, limit;
+    uint32_t last;
+    bool more;
+};
+
+static void add_cell(void *ctx, uint32_t n, const char *json, size_t len)
+{
+    struct page *p = ctx;
+
+    if (p->n == p->limit) {
+        p->more = true;
+        return;
+    }
+    if (p->n++ > 0)
+        buf_add(&p->text, ",", 1);
+    buf_add(&p->text, json, len);
+    p->last = n;
+}
+
+void call_cells(struct request *r)
+{
+    const char *after_text = request_query(r, "after");
+    uint32_t after = 0;
+    unsigned limit;
+    struct page page = {0};
+    struct err e;
+
+    if (check_owner(r) < 0 || ask_page(r, &limit) < 0)
+        return;
+    if (after_text && parse_number(after_text, &after) < 0) {
+        reply_error(r, 400, "bad_request", "\"after\" must be the \"next\" of an earlier answer");
+        return;
+    }
+    page.limit = limit;
+    buf_add_text(&page.text, "{\"data\":[");
+    if (store_cells(r->gate->store, r->params[0], after, limit + 1, add_cell, &page, &e) < 0) {
+        buf_done(&page.text);
+        reply_store_failed(r, &e);
+        return;
+    }
+    if (page.more)
+        buf_add_fmt(&page.text, "],\"next\":\"%u\"}\n", page.last);
+    else
+        buf_add_text(&page.text, "],\"next\":null}\n");
+    reply_text(r, 200, "application/json", &page.text);
+}
+
+void call_cell(struct request *r)
+{
+    struct buf text = {0};
+    uint32_t n;
+    char *json;
+    size_t len;
+    struct err e = {0};
+
+    if (check_owner(r) < 0)
+        return;
+    int found = parse_number(r->params[1], &n) < 0
+                    ? 0
+                    : store_cell_get(r->gate->store, r->params[0], n, &json, &len, &e);
+    if (found < 0) {
+        reply_store_failed(r, &e);
+    } else if (found == 0) {
+        reply_error(r, 404, "not_found", "there is no such cell in the journal");
+    } else {
+        buf_add(&text, json, len);
+        buf_add(&text, "\n", 1);
+        free(json);
+        reply_text(r, 200, "application/json", &text);
+    }
+}
+
+/* ---- as a notebook, a page of the journal at a time ---- */
+
+struct notebook {
+    struct request *request;
+    char id[SESSION_ID_MAX];
+    struct buf out;
+    size_t sent;
+    uint32_t last;
+    unsigned n; /* in the last page */
+    bool over;
+};
+
+static void add_to_notebook(void *ctx, uint32_t n, const char *json, size_t len)
+{
+    struct notebook *b = ctx;
+    json_t *cell = json_loadb(json, len, 0, NULL);
+
+    if (cell)
+        notebook_cell(&b->out, cell);
+    json_decref(cell);
+    b->last = n;
+    b->n++;
+}
+
+static ssize_t read_notebook(void *ctx, uint64_t pos, char *to, size_t max)
+{
+    struct notebook *b = ctx;
+    struct err e;
+    (void)pos;
+
+    if (b->sent == b->out.len) {
+        b->out.len = b->sent = 0;
+        if (b->over)
+            return MHD_CONTENT_READER_END_OF_STREAM;
+        b->n = 0;
+        if (store_cells(b->request->gate->store, b->id, b->last, NOTEBOOK_PAGE, add_to_notebook, b,
+                        &e) < 0)
+            return MHD_CONTENT_READER_END_WITH_ERROR;
+        if (b->n < NOTEBOOK_PAGE) {
+            notebook_end(&b->out, b->id);
+            b->over = true;
+        }
+    }
+    size_t n = b->out.len - b->sent < max ? b->out.len - b->sent : max;
+    memcpy(to, b->out.data + b->sent, n);
+    b->sent += n;
+    return (ssize_t)n;
+}
+
+static void notebook_done(void *ctx)
+{
+    struct notebook *b = ctx;
+
+    buf_done(&b->out);
+    free(b);
+}
+
+void call_notebook(struct request *r)
+{
+    if (check_owner(r) < 0)
+        return;
+    struct notebook *b = xcalloc(1, sizeof(*b));
+    b->request = r;
+    snprintf(b->id, sizeof(b->id), "%s", r->params[0]);
+    notebook_begin(&b->out);
+    struct MHD_Response *response = MHD_create_response_from_callback(
+        MHD_SIZE_UNKNOWN, 64 << 10, read_notebook, b, notebook_done);
+    if (!response)
+        bug("out of memory (a notebook)");
+    response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/x-ipynb+json");
+    response_header(response, MHD_HTTP_HEADER_CONTENT_DISPOSITION,
+                    "attachment; filename=\"session.ipynb\"");
+    response_header(response, "X-Content-Type-Options", "nosniff");
+    response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    request_answer(r, 200, response);
+}

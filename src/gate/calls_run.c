@@ -1,0 +1,279 @@
+/* calls_run: one cell in a fresh box, which is gone afterwards.
+ *
+ *     asked ──a turn is free──▶ box ──▶ files, one by one ──▶ cell ──▶ answered, box ended
+ *
+ * Only so many run at once; the others wait in order, and beyond a bound are refused. A run has no record: its
+ * answer is all there is.
+ */
+#include <nettle/base64.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/calls.h"
+#include "gate/headers.h"
+
+struct run {
+    struct run *next;
+    struct gate *gate;
+    struct request *request;
+    struct live *live; /* NULL: waits for its turn */
+    struct limits limits;
+    unsigned environment;
+    uint64_t timeout_ms;
+    json_t *body;
+    void *file; /* the member of "files" that is on its way; json_object_iter */
+    struct upload upload;
+    struct buf contents;
+    size_t sent;
+};
+
+static struct run *waiting; /* oldest first */
+
+static void run_free(struct run *w)
+{
+    upload_cancel(&w->upload);
+    buf_done(&w->contents);
+    json_decref(w->body);
+    free(w);
+}
+
+static void unwait(struct run *w)
+{
+    for (struct run **at = &waiting; *at; at = &(*at)->next)
+        if (*at == w) {
+            *at = w->next;
+            w->gate->n_waiting--;
+            return;
+        }
+}
+
+static void on_abandoned(void *work)
+{
+    struct run *w = work;
+    struct live *l = w->live;
+
+    unwait(w);
+    run_free(w);
+    if (l) {
+        l->run = NULL;
+        live_end(l, "deleted");
+    }
+}
+
+/* ---- its files ---- */
+
+static json_t *files_of(const struct run *w)
+{
+    return json_object_get(w->body, "files");
+}
+
+static int decode(struct buf *ret, const char *text, size_t len)
+{
+    struct base64_decode_ctx ctx;
+    size_t got = BASE64_DECODE_LENGTH(len);
+
+    base64_decode_init(&ctx);
+    if (!base64_decode_update(&ctx, &got, (uint8_t *)buf_room(ret, got + 1), len, text) ||
+        !base64_decode_final(&ctx))
+        return -1;
+    ret->len += got;
+    return 0;
+}
+
+static int check_files(struct request *r, json_t *files)
+{
+    const char *name;
+    json_t *value;
+    struct err e;
+
+    if (!files || json_is_null(files))
+        return 0;
+    if (!json_is_object(files)) {
+        reply_error(r, 400, "bad_request", "\"files\" must be an object of names and base64");
+        return -1;
+    }
+    json_object_foreach(files, name, value)
+    {
+        cleanup_buf struct buf contents = {0};
+        if (header_check_path(name, strlen(name), &e) < 0) {
+            reply_error(r, 400, "bad_path", "%s", e.text);
+            return -1;
+        }
+        if (!json_is_string(value) ||
+            decode(&contents, json_string_value(value), json_string_length(value)) < 0) {
+            reply_error(r, 400, "bad_request", "the file \"%.200s\" is not base64", name);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static void failed(struct run *w, const struct err *e)
+{
+    struct request *r = w->request;
+    struct live *l = w->live;
+
+    request_unwork(r);
+    reply_file_failed(r, e);
+    run_free(w);
+    l->run = NULL;
+    live_end(l, "deleted");
+}
+
+static void start_cell(struct run *w)
+{
+    struct request *r = w->request;
+    struct live *l = w->live;
+    const json_t *code = json_object_get(w->body, "code");
+
+    l->run = NULL;
+    request_unwork(r);
+    if (job_add(l, r, JOB_CELL, json_string_value(code), json_string_length(code), w->timeout_ms) <
+        0)
+        live_end(l, "deleted");
+    run_free(w);
+}
+
+static void next_file(struct run *w);
+
+static void on_put(void *ctx, const struct err *e)
+{
+    struct run *w = ctx;
+
+    if (e) {
+        failed(w, e);
+        return;
+    }
+    w->file = json_object_iter_next(files_of(w), w->file);
+    next_file(w);
+}
+
+static void send_file(void *ctx)
+{
+    struct run *w = ctx;
+
+    w->sent += upload_write(&w->upload, w->contents.data + w->sent, w->contents.len - w->sent);
+    if (w->sent == w->contents.len)
+        upload_finish(&w->upload);
+}
+
+static void next_file(struct run *w)
+{
+    struct err e;
+
+    if (!w->file) {
+        start_cell(w);
+        return;
+    }
+    const json_t *value = json_object_iter_value(w->file);
+    w->contents.len = w->sent = 0;
+    decode(&w->contents, json_string_value(value), json_string_length(value));
+    if (upload_start(&w->upload, w->live, json_object_iter_key(w->file), send_file, on_put, w, &e) <
+        0)
+        failed(w, &e);
+    else
+        send_file(w);
+}
+
+/* ---- its turn ---- */
+
+static void on_opened(struct live *l, const struct err *e)
+{
+    struct run *w = l->run;
+
+    if (!e) {
+        w->file = json_object_iter(files_of(w));
+        next_file(w);
+        return;
+    }
+    log_line("run error=\"%s\"", e->text);
+    struct request *r = w->request;
+    request_unwork(r);
+    reply_later(r, 503, 5, "no_box", "no box could be made: %s", e->text);
+    run_free(w);
+    l->run = NULL;
+    live_end(l, "crashed");
+}
+
+static void begin(struct run *w)
+{
+    struct live *l = live_new(w->gate, w->request->holder, &w->limits, w->environment);
+
+    l->once = l->admitted = true;
+    l->opened = on_opened;
+    l->run = w;
+    w->live = l;
+    w->gate->n_runs++;
+    live_open(l);
+}
+
+void runs_next(struct gate *g)
+{
+    while (waiting && g->n_runs < g->config->max_runs && !g->draining) {
+        struct run *w = waiting;
+        unwait(w);
+        begin(w);
+    }
+}
+
+void runs_refuse(struct gate *g)
+{
+    (void)g;
+    while (waiting) {
+        struct run *w = waiting;
+        struct request *r = w->request;
+        unwait(w);
+        request_unwork(r);
+        run_free(w);
+        reply_later(r, 503, 5, "draining", "the server is about to stop; try again soon");
+    }
+}
+
+static void wait_turn(struct run *w)
+{
+    struct run **at = &waiting;
+
+    while (*at)
+        at = &(*at)->next;
+    *at = w;
+    w->gate->n_waiting++;
+}
+
+void call_run(struct request *r)
+{
+    static const char *const members[] = {"code",    "files",       "limits",
+                                          "timeout", "environment", NULL};
+    struct gate *g = r->gate;
+    json_t *body = ask_object(r, members);
+    struct run w = {.gate = g, .request = r, .body = body, .upload.fd = -1};
+    const char *code;
+    size_t len;
+
+    if (!body)
+        return;
+    if (ask_code(r, body, &code, &len) < 0 ||
+        ask_limits(r, json_object_get(body, "limits"), &w.limits) < 0 ||
+        ask_timeout(r, json_object_get(body, "timeout"), g->config->max.timeout_ms,
+                    &w.timeout_ms) < 0 ||
+        ask_environment(r, json_object_get(body, "environment"), &w.environment) < 0 ||
+        check_files(r, json_object_get(body, "files")) < 0 || holder_begins_cell(r) < 0 ||
+        ask_room(r, &w.limits) < 0) {
+        json_decref(body);
+        return;
+    }
+    if (g->n_runs >= g->config->max_runs && g->n_waiting >= g->config->max_waiting) {
+        json_decref(body);
+        reply_later(r, 503, 1, "busy", "%u runs are under way and %u wait; try again soon",
+                    g->n_runs, g->n_waiting);
+        return;
+    }
+    g->body_bytes -= r->body.len; /* it is held as JSON now */
+    buf_done(&r->body);
+    struct run *kept = xcalloc(1, sizeof(*kept));
+    *kept = w;
+    request_work(r, on_abandoned, kept);
+    if (g->n_runs < g->config->max_runs)
+        begin(kept);
+    else
+        wait_turn(kept);
+}

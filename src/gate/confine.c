@@ -1,0 +1,123 @@
+/* confine: see confine.h. Runs once, in the process that becomes the gate, when its keeper stands and its
+ * socket listens: from here on it has no right on the host but those two and one directory. */
+#include "gate/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <seccomp.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "box/identity.h"
+#include "box/landlock.h"
+
+/* Above the ranges that keepers take for boxes (keeper/start.c), below 2^31: no account has it. */
+#define OWN_UID 2013265920u
+
+/* Sanitizers look at themselves with calls that a gate has no use for. */
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+int confine_user(const char *name, uid_t *ret_uid, gid_t *ret_gid, struct err *e)
+{
+    const struct passwd *pw;
+
+    errno = 0;
+    pw = getpwnam(name ? name : "retort");
+    if (!pw && name)
+        return err_set(e, errno, "there is no user \"%s\" (\"user\" in the configuration)", name);
+    *ret_uid = pw ? pw->pw_uid : OWN_UID;
+    *ret_gid = pw ? pw->pw_gid : OWN_UID;
+    return 0;
+}
+
+int confine_give_state(const char *dir, uid_t uid, gid_t gid, struct err *e)
+{
+    static const char *const files[] = {"retort.db", "retort.db-wal", "retort.db-shm"};
+    cleanup_fd int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0 || fchown(fd, uid, gid) < 0)
+        return err_set(e, errno, "cannot give %s to user %u", dir, uid);
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+        if (fchownat(fd, files[i], uid, gid, AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOENT)
+            return err_set(e, errno, "cannot give %s/%s to user %u", dir, files[i], uid);
+    return 0;
+}
+
+/* What a server with an event loop and a database calls. The rest is "no such call": above all nothing
+ * that starts a program or a process, looks into another one, or changes what is mounted. */
+static const char *const calls[] = {
+    /* files */
+    "read", "write", "readv", "writev", "pread64", "pwrite64", "preadv", "pwritev", "open", "openat",
+    "close", "close_range", "stat", "fstat", "lstat", "newfstatat", "statx", "statfs", "fstatfs", "lseek",
+    "access", "faccessat", "faccessat2", "fcntl", "flock", "fsync", "fdatasync", "ftruncate", "fallocate",
+    "fadvise64", "unlink", "unlinkat", "rename", "renameat", "renameat2", "fchmod", "fchown", "getdents64",
+    "getcwd", "readlink", "readlinkat", "umask", "utimensat", "sendfile", "splice", "ioctl",
+    /* waiting */
+    "poll", "ppoll", "select", "pselect6", "epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait",
+    "epoll_pwait2", "eventfd2", "timerfd_create", "timerfd_settime", "timerfd_gettime", "signalfd4",
+    "pipe2", "dup", "dup2", "dup3", "nanosleep", "clock_nanosleep", "restart_syscall", "futex",
+    /* sockets that there are; none is made or connected */
+    "accept", "accept4", "recvfrom", "recvmsg", "recvmmsg", "sendto", "sendmsg", "sendmmsg", "shutdown",
+    "getsockopt", "setsockopt", "getsockname", "getpeername", "listen",
+    /* memory */
+    "mmap", "munmap", "mprotect", "mremap", "madvise", "brk", "membarrier",
+    /* itself */
+    "getpid", "gettid", "getppid", "getuid", "geteuid", "getgid", "getegid", "getrlimit", "prlimit64",
+    "getrusage", "sysinfo", "uname", "times", "time", "clock_gettime", "clock_getres", "gettimeofday",
+    "getrandom", "sched_yield", "sched_getaffinity", "getcpu", "rt_sigaction", "rt_sigprocmask",
+    "rt_sigreturn", "rt_sigpending", "rt_sigtimedwait", "sigaltstack", "tgkill", "kill", "wait4", "waitid",
+    "exit", "exit_group", "set_robust_list", "rseq", "prctl",
+};
+
+static int load_filter(struct err *e)
+{
+#ifdef SANITIZED
+    (void)calls;
+    (void)e;
+    return 0;
+#else
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
+    int r = filter ? seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2) : -ENOMEM;
+
+    for (size_t i = 0; r == 0 && i < sizeof(calls) / sizeof(*calls); i++) {
+        int number = seccomp_syscall_resolve_name(calls[i]);
+        if (number >= 0) /* one that this machine has */
+            r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0);
+    }
+    if (r == 0)
+        r = seccomp_load(filter);
+    seccomp_release(filter);
+    return r < 0 ? err_set(e, -r, "cannot put the gate's seccomp filter on") : 0;
+#endif
+}
+
+int confine_gate(const char *dir, uid_t uid, gid_t gid, struct err *e)
+{
+    static const char *const read[] = {"/proc/self", NULL}; /* for metrics */
+    static const char *const none[] = {NULL};
+    static const char *const write[] = {".", NULL};
+    const struct landlock_places places = {.read = read, .touch = none, .write = write};
+
+    /* While we may still walk there: its parents may be closed to the gate's user. */
+    if (chdir(dir) < 0)
+        return err_set(e, errno, "cannot go to %s", dir);
+    if (geteuid() == 0 &&
+        (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0))
+        return err_set(e, errno, "cannot become user %u", uid);
+    umask(077);
+    if (identity_drop(e) < 0 || landlock_confine(&places, e) < 0)
+        return err_wrap(e, "the gate's confinement");
+    return load_filter(e);
+}

@@ -1,0 +1,304 @@
+/* gate: the loop. One thread; one epoll set with libmicrohttpd's own, the vessel's own, a timer, signals, and
+ * the few sockets and pipes that are watched by themselves.
+ *
+ * SIGTERM drains: no connection is taken any more, requests are refused, what waits in queues is refused,
+ * running cells get their time; then every session ends, the last answers go out, and we leave. A second
+ * signal leaves now.
+ */
+#include "gate/gate.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "gate/inside.h"
+
+#define EVENTS 64
+#define TOKENS_MS 1000     /* how often revoked tokens are looked for */
+#define FAREWELL_MS 3000   /* for the last answers to go out */
+
+/* What one epoll_wait gave. A watch that is cleared meanwhile is taken out, since it may be freed. */
+static struct epoll_event batch[EVENTS];
+static int n_batch;
+
+void watch_set(struct gate *g, struct watch *w, int fd, uint32_t events)
+{
+    struct epoll_event ev = {.events = events, .data.ptr = w};
+
+    if (epoll_ctl(g->epoll, w->fd == fd ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &ev) < 0)
+        bug("epoll_ctl: %s", strerror(errno));
+    w->fd = fd;
+}
+
+void watch_clear(struct gate *g, struct watch *w)
+{
+    if (w->fd < 0)
+        return;
+    epoll_ctl(g->epoll, EPOLL_CTL_DEL, w->fd, NULL);
+    w->fd = -1;
+    for (int i = 0; i < n_batch; i++)
+        if (batch[i].data.ptr == w)
+            batch[i].data.ptr = NULL;
+}
+
+static struct gate *gate_of(struct watch *w, size_t offset)
+{
+    return (struct gate *)((char *)w - offset);
+}
+
+void gate_arm(struct gate *g, int64_t at_ms)
+{
+    int64_t in_ms = at_ms - time_now_ms();
+
+    if (at_ms >= g->armed_ms)
+        return;
+    g->armed_ms = at_ms;
+    if (in_ms < 1)
+        in_ms = 1;
+    struct itimerspec t = {.it_value = {in_ms / 1000, in_ms % 1000 * 1000000}};
+    timerfd_settime(g->timer_watch.fd, 0, &t, NULL);
+}
+
+/* ---- what is due ---- */
+
+static void check_tokens(struct gate *g)
+{
+    struct err e;
+
+    for (struct holder *h = g->holders; h; h = h->next)
+        if (h->sessions > 0 && store_token_alive(g->store, h->token.id, &e) == 0)
+            lives_end_of(g, h, "deleted");
+}
+
+static int64_t expire_every_ms(const struct gate *g)
+{
+    double ms = g->config->retention_s * 500;
+
+    return !(ms < 60000) ? 60000 : ms < 500 ? 500 : (int64_t)ms;
+}
+
+static void expire(struct gate *g, int64_t now_ms)
+{
+    struct err e;
+
+    if (isfinite(g->config->retention_s) &&
+        store_expire(g->store, now_ms - (int64_t)(g->config->retention_s * 1000), &e) < 0)
+        log_line("store error=\"%s\"", e.text);
+}
+
+/* Also a clock that was set does not matter for more than a minute. */
+static void tick(struct gate *g)
+{
+    int64_t now = time_now_ms(), next = now + 60000, at;
+
+    g->armed_ms = INT64_MAX;
+    if (g->n_lives > 0) {
+        if (now >= g->token_check_ms || now < g->token_check_ms - TOKENS_MS) {
+            check_tokens(g);
+            g->token_check_ms = now + TOKENS_MS;
+        }
+        next = g->token_check_ms;
+    }
+    if (now >= g->expire_ms || now < g->expire_ms - 60000) {
+        expire(g, now);
+        g->expire_ms = now + expire_every_ms(g);
+    }
+    next = g->expire_ms < next ? g->expire_ms : next;
+    at = lives_tick(g, now);
+    next = at < next ? at : next;
+    at = streams_tick(now);
+    next = at < next ? at : next;
+    if (g->draining)
+        next = now + 50;
+    gate_arm(g, next);
+}
+
+static void on_timer(struct watch *w, uint32_t events)
+{
+    struct gate *g = gate_of(w, offsetof(struct gate, timer_watch));
+    uint64_t times;
+    (void)events;
+
+    if (read(w->fd, &times, sizeof(times)) < 0)
+        return;
+    tick(g);
+}
+
+/* ---- the end ---- */
+
+static void drain(struct gate *g)
+{
+    g->draining = true;
+    g->drain_until_ms = time_now_ms() + (int64_t)(g->config->drain_s * 1000);
+    http_stop_accepting(g);
+    log_line("draining sessions=%u", g->n_lives);
+    runs_refuse(g);
+    for (struct live *l = g->lives; l; l = l->next)
+        jobs_refuse(l);
+    gate_arm(g, time_now_ms() + 1);
+}
+
+static void on_signal(struct watch *w, uint32_t events)
+{
+    struct gate *g = gate_of(w, offsetof(struct gate, signal_watch));
+    struct signalfd_siginfo info;
+    (void)events;
+
+    while (read(w->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if (g->draining)
+            g->stopping = true;
+        else
+            drain(g);
+    }
+}
+
+static bool any_running(const struct gate *g)
+{
+    for (const struct live *l = g->lives; l; l = l->next)
+        if (l->running || (l->once && !l->ending))
+            return true;
+    return false;
+}
+
+/* Is it time to leave? Called in every turn. */
+static bool drained(struct gate *g)
+{
+    int64_t now = time_now_ms();
+
+    if (g->stopping)
+        return true;
+    if (!g->draining)
+        return false;
+    if (any_running(g) && now < g->drain_until_ms)
+        return false;
+    if (g->n_lives > 0) {
+        lives_end_all(g, "restart");
+        if (g->drain_until_ms > now)
+            g->drain_until_ms = now;
+    }
+    return (g->n_lives == 0 && g->n_requests == 0) || now > g->drain_until_ms + FAREWELL_MS;
+}
+
+/* ---- the loop ---- */
+
+static void on_http(struct watch *w, uint32_t events)
+{
+    (void)w;
+    (void)events; /* http_turn is called in every turn */
+}
+
+static void on_vessel(struct watch *w, uint32_t events)
+{
+    struct gate *g = gate_of(w, offsetof(struct gate, vessel_watch));
+    struct err e = {0};
+    (void)events;
+
+    if (vessel_dispatch(g->vessel, &e) < 0) {
+        strncpy(g->keeper_gone, e.text, sizeof(g->keeper_gone) - 1);
+        g->stopping = true;
+    }
+}
+
+static int loop(struct gate *g, struct err *e)
+{
+    for (;;) {
+        int wait_ms = http_turn(g);
+        if (drained(g))
+            return g->keeper_gone[0] ? err_set(e, 0, "the keeper is gone: %s", g->keeper_gone) : 0;
+        n_batch = epoll_wait(g->epoll, batch, EVENTS, wait_ms);
+        if (n_batch < 0 && errno != EINTR)
+            return err_set(e, errno, "cannot wait");
+        for (int i = 0; i < n_batch; i++) {
+            struct watch *w = batch[i].data.ptr;
+            if (w)
+                w->ready(w, batch[i].events);
+        }
+        n_batch = 0;
+    }
+}
+
+/* ---- the beginning ---- */
+
+static int open_watches(struct gate *g, struct err *e)
+{
+    sigset_t set;
+
+    g->epoll = epoll_create1(EPOLL_CLOEXEC);
+    int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (g->epoll < 0 || timer < 0 || signals < 0 || sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+        return err_set(e, errno, "cannot make the loop's descriptors");
+    signal(SIGPIPE, SIG_IGN);
+    watch_set(g, &g->timer_watch, timer, EPOLLIN);
+    watch_set(g, &g->signal_watch, signals, EPOLLIN);
+    watch_set(g, &g->vessel_watch, vessel_fd(g->vessel), EPOLLIN);
+    return 0;
+}
+
+static void close_all(struct gate *g)
+{
+    lives_end_all(g, "restart");
+    if (g->http)
+        http_stop(g);
+    while (g->lives) /* cells that were still running */
+        live_ended(g->lives);
+    close(g->timer_watch.fd);
+    close(g->signal_watch.fd);
+    close(g->epoll);
+    for (struct holder *h; (h = g->holders);) {
+        g->holders = h->next;
+        free(h);
+    }
+    store_close(g->store);
+}
+
+static int open_store(struct gate *g, struct err *e)
+{
+    if (store_open(NULL, &g->store, e) < 0)
+        return -1;
+    if (store_sessions_restarted(g->store, time_now_ms(), e) < 0) {
+        store_close(g->store);
+        return -1;
+    }
+    return 0;
+}
+
+int gate_serve(const struct gate_start *start, struct err *e)
+{
+    static struct gate gate;
+    struct gate *g = &gate;
+
+    *g = (struct gate){
+        .config = start->config,
+        .environments = start->environments,
+        .vessel = start->vessel,
+        .armed_ms = INT64_MAX,
+        .http_watch = {-1, on_http},
+        .vessel_watch = {-1, on_vessel},
+        .signal_watch = {-1, on_signal},
+        .timer_watch = {-1, on_timer},
+    };
+    if (open_store(g, e) < 0)
+        return -1;
+    int result = open_watches(g, e);
+    if (result == 0)
+        result = http_start(g, start->listen_fd, e);
+    if (result == 0) {
+        gate_arm(g, time_now_ms() + 1);
+        start->ready(start->ctx);
+        result = loop(g, e);
+    }
+    close_all(g);
+    return result;
+}

@@ -1,0 +1,419 @@
+/* http: requests, from libmicrohttpd to a handler and back. See inside.h for the states.
+ *
+ * libmicrohttpd parses; we decide. What can be refused is refused when the headers are there, before the
+ * client has sent a body: unknown host or page, no token, no such call, a body too large.
+ *
+ * A suspended connection is not looked at by libmicrohttpd. So that a client who leaves is noticed while
+ * its cell runs, we watch the socket ourselves meanwhile.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "gate/headers.h"
+#include "gate/inside.h"
+
+#define HEADERS_MAX (32u << 10) /* of one request, and the buffer of one connection */
+#define IDLE_SECONDS 75         /* of a connection without a request */
+#define DISCARD_MAX (256u << 20)
+#define BODIES_MAX (512u << 20) /* of all requests together */
+
+/* ---- small things ---- */
+
+const char *request_header(struct request *r, const char *name)
+{
+    return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
+}
+
+const char *request_query(struct request *r, const char *name)
+{
+    return MHD_lookup_connection_value(r->connection, MHD_GET_ARGUMENT_KIND, name);
+}
+
+void request_work(struct request *r, void (*abandon)(void *work), void *work)
+{
+    r->abandon = abandon;
+    r->work = work;
+}
+
+void request_unwork(struct request *r)
+{
+    r->abandon = NULL;
+    r->work = NULL;
+}
+
+static void abandon(struct request *r)
+{
+    void (*tell)(void *) = r->abandon;
+    void *work = r->work;
+
+    request_unwork(r);
+    if (tell)
+        tell(work);
+}
+
+/* ---- waiting ---- */
+
+static void on_client(struct watch *w, uint32_t events)
+{
+    struct request *r = (struct request *)((char *)w - offsetof(struct request, client));
+    (void)events;
+
+    r->gone = true;
+    abandon(r);
+    request_resume(r);
+}
+
+static void suspend(struct request *r)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+    r->suspended = true;
+    MHD_suspend_connection(r->connection);
+    if (info)
+        watch_set(r->gate, &r->client, info->connect_fd, EPOLLRDHUP);
+}
+
+void request_resume(struct request *r)
+{
+    r->stalled = false;
+    if (!r->suspended)
+        return;
+    r->suspended = false;
+    watch_clear(r->gate, &r->client);
+    MHD_resume_connection(r->connection);
+}
+
+void request_pause(struct request *r)
+{
+    suspend(r);
+}
+
+void request_kick(struct request *r)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+    r->gone = true;
+    if (info)
+        shutdown(info->connect_fd, SHUT_RDWR);
+    request_resume(r);
+}
+
+void request_answer(struct request *r, unsigned status, struct MHD_Response *response)
+{
+    assert_that(!r->response && !r->queued);
+    request_unwork(r);
+    r->response = response;
+    r->status = status;
+    request_resume(r);
+}
+
+static enum MHD_Result queue(struct request *r)
+{
+    enum MHD_Result result = MHD_queue_response(r->connection, r->status, r->response);
+
+    r->queued = true;
+    MHD_destroy_response(r->response);
+    r->response = NULL;
+    return result;
+}
+
+/* ---- who and what ---- */
+
+/* A page in somebody's browser can reach a server on loopback. It cannot choose "Host:" unless its own
+ * name leads to us, and it cannot hide its "Origin:". */
+static int check_page(struct request *r)
+{
+    const char *host = request_header(r, MHD_HTTP_HEADER_HOST);
+    const char *origin = request_header(r, MHD_HTTP_HEADER_ORIGIN);
+    char *const *hosts = r->gate->config->hosts;
+
+    if (!header_host_ok(host ? host : "", hosts)) {
+        reply_error(r, 421, "wrong_host",
+                    "this server is not known by that name; add it to \"hosts\" in its configuration");
+        return -1;
+    }
+    if (origin && !header_origin_ok(origin, host ? host : "", r->gate->config->origins)) {
+        reply_error(r, 403, "forbidden_origin",
+                    "pages of that origin may not call this server; \"origins\" in its configuration "
+                    "names those that may");
+        return -1;
+    }
+    return 0;
+}
+
+static int check_token(struct request *r)
+{
+    static const char bearer[] = "Bearer ";
+    const char *text = request_header(r, MHD_HTTP_HEADER_AUTHORIZATION);
+    struct token token;
+    struct err e = {0};
+
+    if (text && strncasecmp(text, bearer, sizeof(bearer) - 1) == 0)
+        text += sizeof(bearer) - 1 + strspn(text + sizeof(bearer) - 1, " ");
+    else
+        text = request_header(r, "X-API-Key");
+    int found = text ? store_token_find(r->gate->store, text, strlen(text), &token, &e) : 0;
+    if (found < 0) {
+        reply_store_failed(r, &e);
+        return -1;
+    }
+    if (!found) {
+        reply_error(r, 401, "unauthorized",
+                    text ? "this token is not known here, or was revoked"
+                         : "give a token: \"Authorization: Bearer TOKEN\"");
+        return -1;
+    }
+    r->holder = holder_get(r->gate, &token);
+    return 0;
+}
+
+static int check_route(struct request *r)
+{
+    cleanup_buf struct buf allow = {0};
+    size_t len = strcspn(r->uri, "?");
+    cleanup_free char *path = xcalloc(1, len + 1);
+
+    memcpy(path, r->uri, len);
+    r->route = route_find(r->method, path, r->params, &allow);
+    if (r->route)
+        return 0;
+    if (allow.len == 0) {
+        reply_error(r, 404, "not_found", "there is no such call; /openapi.json lists them");
+        return -1;
+    }
+    reply_error(r, 405, "method_not_allowed", "this path takes %s", buf_text(&allow));
+    response_header(r->response, MHD_HTTP_HEADER_ALLOW, buf_text(&allow));
+    return -1;
+}
+
+static bool is_json(const char *type)
+{
+    static const char json[] = "application/json";
+    size_t len = strcspn(type, "; \t");
+
+    return len == sizeof(json) - 1 && strncasecmp(type, json, len) == 0;
+}
+
+/* What the headers say of the body. Two ways to tell its length are a way to tell two of us different
+ * things. */
+static int check_body(struct request *r)
+{
+    const char *length = request_header(r, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const char *coding = request_header(r, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+    const char *type = request_header(r, MHD_HTTP_HEADER_CONTENT_TYPE);
+
+    if (length && coding) {
+        reply_error(r, 400, "bad_request", "a body has either a length or chunks");
+        return -1;
+    }
+    if (coding && strcasecmp(coding, "chunked") != 0) {
+        reply_error(r, 501, "not_implemented", "the only transfer coding is \"chunked\"");
+        return -1;
+    }
+    if (r->route->body != BODY_JSON)
+        return 0;
+    if (type && !is_json(type)) {
+        reply_error(r, 415, "unsupported_media_type", "send \"Content-Type: application/json\"");
+        return -1;
+    }
+    if (length && strtoull(length, NULL, 10) > r->route->body_max) {
+        reply_error(r, 413, "too_large", "a body of this call has at most %llu bytes",
+                    (unsigned long long)r->route->body_max);
+        return -1;
+    }
+    return 0;
+}
+
+static void begin(struct request *r)
+{
+    if (check_page(r) < 0 || check_route(r) < 0 || (!r->route->open && check_token(r) < 0))
+        return;
+    if (r->gate->draining && !r->route->open) {
+        reply_later(r, 503, 5, "draining", "the server is about to stop; try again soon");
+        return;
+    }
+    if (check_body(r) < 0)
+        return;
+    if (r->route->sink)
+        r->route->sink->begin(r);
+}
+
+/* ---- libmicrohttpd's callbacks ---- */
+
+static void collect(struct request *r, const char *data, size_t len)
+{
+    if (r->body.len + len > r->route->body_max) {
+        reply_error(r, 413, "too_large", "a body of this call has at most %llu bytes",
+                    (unsigned long long)r->route->body_max);
+        return;
+    }
+    if (r->gate->body_bytes + len > BODIES_MAX) {
+        reply_later(r, 503, 1, "busy", "too many large requests are under way");
+        return;
+    }
+    r->gate->body_bytes += len;
+    buf_add(&r->body, data, len);
+}
+
+static enum MHD_Result take_piece(struct request *r, const char *data, size_t *len)
+{
+    if (r->response || r->route->body == BODY_NONE) { /* the answer is known: the rest is read past */
+        r->discarded += *len;
+        *len = 0;
+        return r->discarded > DISCARD_MAX ? MHD_NO : MHD_YES;
+    }
+    if (r->route->body == BODY_JSON) {
+        collect(r, data, *len);
+        *len = 0;
+        return MHD_YES;
+    }
+    r->stalled = false;
+    size_t taken = r->route->sink->piece(r, data, *len);
+    if (r->response)
+        *len = 0;
+    else
+        *len -= taken;
+    if (r->stalled)
+        suspend(r);
+    return MHD_YES;
+}
+
+static enum MHD_Result on_access(void *ctx, struct MHD_Connection *connection, const char *url,
+                                 const char *method, const char *version, const char *data,
+                                 size_t *len, void **of)
+{
+    struct request *r = *of;
+    (void)ctx;
+    (void)url;
+    (void)version;
+
+    if (r->gone)
+        return MHD_NO;
+    if (!r->started) {
+        r->started = true;
+        r->connection = connection;
+        r->method = method;
+        begin(r);
+        if (r->response)
+            return queue(r);
+        r->in_begin = r->stalled;
+        if (r->stalled)
+            suspend(r);
+        return MHD_YES;
+    }
+    if (r->in_begin) { /* the call that suspended it is made once more */
+        r->in_begin = false;
+        return r->response ? queue(r) : MHD_YES;
+    }
+    if (*len > 0)
+        return take_piece(r, data, len);
+    if (!r->body_over && !r->response) {
+        r->body_over = true;
+        if (r->route->sink)
+            r->route->sink->end(r);
+        else
+            r->route->handle(r);
+    }
+    if (r->response)
+        return queue(r);
+    suspend(r);
+    return MHD_YES;
+}
+
+/* The first that we hear of a request: its line was read. */
+static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connection)
+{
+    struct gate *g = ctx;
+    struct request *r = xcalloc(1, sizeof(*r));
+
+    *r = (struct request){.gate = g,
+                          .connection = connection,
+                          .uri = xstrdup(uri),
+                          .began_us = clock_now_us(),
+                          .client.fd = -1,
+                          .client.ready = on_client};
+    g->n_requests++;
+    return r;
+}
+
+static void on_completed(void *ctx, struct MHD_Connection *connection, void **of,
+                         enum MHD_RequestTerminationCode how)
+{
+    struct gate *g = ctx;
+    struct request *r = *of;
+    (void)connection;
+
+    if (!r)
+        return;
+    *of = NULL;
+    watch_clear(g, &r->client);
+    abandon(r);
+    bool whole = how == MHD_REQUEST_TERMINATED_COMPLETED_OK;
+    count_request(r, whole || r->queued ? r->status : 0);
+    if (r->response)
+        MHD_destroy_response(r->response);
+    g->body_bytes -= r->body.len;
+    g->n_requests--;
+    buf_done(&r->body);
+    for (unsigned i = 0; i < PARAMS; i++)
+        free(r->params[i]);
+    free(r->uri);
+    free(r);
+}
+
+/* Its complaints are about clients, who have been answered. */
+static void on_log(void *ctx, const char *fmt, va_list ap)
+{
+    (void)ctx;
+    (void)fmt;
+    (void)ap;
+}
+
+/* Paths are decoded by us, from the raw text, once; queries by libmicrohttpd. */
+int http_start(struct gate *g, int listen_fd, struct err *e)
+{
+    g->http = MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_access, g,
+        MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, listen_fd,
+        MHD_OPTION_URI_LOG_CALLBACK, on_uri, g, MHD_OPTION_NOTIFY_COMPLETED, on_completed, g,
+        MHD_OPTION_CONNECTION_LIMIT, g->config->max_connections, MHD_OPTION_CONNECTION_TIMEOUT,
+        IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS_MAX,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+    if (!g->http)
+        return err_set(e, errno, "cannot start the HTTP server");
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(g->http, MHD_DAEMON_INFO_EPOLL_FD);
+    watch_set(g, &g->http_watch, info->epoll_fd, EPOLLIN);
+    return 0;
+}
+
+int http_turn(struct gate *g)
+{
+    MHD_UNSIGNED_LONG_LONG wait;
+
+    MHD_run(g->http);
+    if (MHD_get_timeout(g->http, &wait) != MHD_YES)
+        return -1;
+    return wait > 60000 ? 60000 : (int)wait;
+}
+
+void http_stop_accepting(struct gate *g)
+{
+    int fd = MHD_quiesce_daemon(g->http);
+
+    if (fd >= 0)
+        close(fd);
+}
+
+void http_stop(struct gate *g)
+{
+    watch_clear(g, &g->http_watch);
+    MHD_stop_daemon(g->http);
+    g->http = NULL;
+}

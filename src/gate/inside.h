@@ -1,0 +1,397 @@
+/* inside: what the files of the gate share; nobody else includes it.
+ *
+ *   gate.c      the loop: HTTP, the vessel, timers, signals; draining
+ *   http.c      requests: from libmicrohttpd to a handler and back
+ *   routes.c    the table of calls
+ *   reply.c     answers: JSON, errors, times
+ *   ask.c       reading what a client asked: members of JSON, limits, pages
+ *   live.c      sessions that are alive; their idle time and their end
+ *   jobs.c      cells and other turns of a session, one at a time
+ *   stream.c    a cell as server-sent events
+ *   calls_*.c   the handlers, by subject
+ *   holder.c    what each token has in use, and may
+ *   metrics.c   counters
+ *   store…      what outlives a session (store.h)
+ *
+ * One thread, one loop; nothing waits. A request goes through these states:
+ *
+ *     headers ──begin──▶ body ──handle──▶ waiting ──answer──▶ sent, freed
+ *                 └──────── answer ────────────────▲
+ *
+ * Whoever works for a request that waits registers in it (request_work), so that he hears when the client
+ * has gone away. Invariants:
+ *  1. A request is freed in libmicrohttpd's completion callback and nowhere else, and libmicrohttpd runs
+ *     only at one place of the loop. So pointers to requests stay good while events are handled.
+ *  2. A request is answered at most once; afterwards `work` is empty.
+ *  3. A live session's jobs and transfers point to their requests and the other way round; whoever
+ *     ends first unhooks both.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <microhttpd.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/limits.h"
+#include "gate/config.h"
+#include "gate/gate.h"
+#include "gate/store.h"
+#include "session/session.h"
+
+struct gate;
+struct request;
+struct live;
+struct job;
+
+/* ---- the loop (gate.c) ---- */
+
+/* Something in the loop's epoll set; lies inside the thing that waits. */
+struct watch {
+    int fd; /* -1: not watched */
+    void (*ready)(struct watch *w, uint32_t events);
+};
+void watch_set(struct gate *g, struct watch *w, int fd, uint32_t events);
+void watch_clear(struct gate *g, struct watch *w);
+/* Have gate_tick called at this time (clock_now_ms) or earlier. */
+void gate_arm(struct gate *g, int64_t at_ms);
+
+/* ---- tokens in use (holder.c, metrics.c) ---- */
+
+#define CELL_STATUSES (CELL_CRASHED + 1)
+#define TIME_BUCKETS 10
+
+struct histogram {
+    uint64_t buckets[TIME_BUCKETS + 1];
+    uint64_t count;
+    double sum;
+};
+
+struct counters {
+    uint64_t sessions;
+    uint64_t cells[CELL_STATUSES];
+    uint64_t requests[6]; /* by the first digit of their status */
+    struct histogram cell_seconds, request_seconds;
+};
+
+struct holder {
+    struct holder *next;
+    struct token token;
+    unsigned sessions;
+    uint64_t memory;
+    double cells_left; /* of this minute's quota */
+    int64_t cells_at_ms;
+    struct counters counters;
+};
+
+struct holder *holder_get(struct gate *g, const struct token *t);
+/* May it have one more session with this memory? 0, or -1 and the request is answered. */
+int holder_admits(struct request *r, uint64_t memory);
+void holder_add(struct holder *h, uint64_t memory);
+void holder_remove(struct holder *h, uint64_t memory);
+/* One more cell; 0, or -1 and the request is answered. */
+int holder_begins_cell(struct request *r);
+
+void count_request(struct request *r, unsigned status);
+void count_cell(struct holder *h, const struct cell *c);
+void metrics_text(struct gate *g, const struct holder *h, struct buf *ret);
+
+/* ---- the gate ---- */
+
+struct gate {
+    const struct config *config;
+    const char *const *environments;
+    struct store *store;
+    struct vessel *vessel;
+    struct MHD_Daemon *http;
+    int epoll;
+    struct watch http_watch, vessel_watch, signal_watch, timer_watch;
+    int64_t armed_ms;
+    struct live *lives; /* newest first */
+    unsigned n_lives;
+    unsigned n_runs, n_waiting; /* one-shot runs: under way, and before their turn */
+    struct holder *holders;
+    struct counters counters; /* of all tokens, also those that are gone */
+    unsigned n_requests;      /* not completed yet */
+    uint64_t body_bytes;      /* held in bodies */
+    int64_t token_check_ms, expire_ms;
+    bool draining, stopping;
+    int64_t drain_until_ms;
+    char keeper_gone[256]; /* why, when it is */
+};
+
+/* ---- requests (http.c) ---- */
+
+enum body_kind {
+    BODY_NONE,   /* one that comes is read and forgotten */
+    BODY_JSON,   /* collected whole, within a bound */
+    BODY_STREAM, /* given to the handler as it comes */
+};
+
+/* What a call with BODY_STREAM does with its body. */
+struct body_sink {
+    /* Headers are there. Answer to refuse the body before it is sent. */
+    void (*begin)(struct request *r);
+    /* A piece; how much of it was taken. Less than all: request_stalled says when to go on. */
+    size_t (*piece)(struct request *r, const char *data, size_t len);
+    /* That was all. */
+    void (*end)(struct request *r);
+};
+
+struct route {
+    const char *method;
+    const char *path; /* {sid}, {n}: one part; {path}: the rest, at least one part */
+    bool open;        /* no token needed */
+    enum body_kind body;
+    uint64_t body_max;
+    void (*handle)(struct request *r); /* headers and body are there */
+    const struct body_sink *sink;
+};
+
+#define PARAMS 2
+
+struct request {
+    struct gate *gate;
+    struct MHD_Connection *connection;
+    char *uri; /* raw, with its query */
+    const char *method;
+    const struct route *route;
+    char *params[PARAMS];
+    struct holder *holder; /* NULL: the call is open */
+    int64_t began_us;
+
+    bool started;    /* begin was called */
+    bool in_begin;   /* and has suspended the connection */
+    bool suspended;
+    bool stalled;    /* the sink cannot take more */
+    bool discarding; /* the rest of the body is of no use */
+    bool body_over;
+    uint64_t discarded;
+    struct buf body;
+
+    struct MHD_Response *response;
+    unsigned status;
+    bool queued;
+    bool gone; /* the client */
+
+    struct watch client; /* while suspended: did it go away? */
+    /* Who works for it: called once when nobody wants the answer any more. */
+    void (*abandon)(void *work);
+    void *work;
+};
+
+int http_start(struct gate *g, int listen_fd, struct err *e);
+/* Let libmicrohttpd do its work; how long it can wait then, in ms, or -1. */
+int http_turn(struct gate *g);
+void http_stop_accepting(struct gate *g);
+void http_stop(struct gate *g);
+
+/* A header, or NULL. */
+const char *request_header(struct request *r, const char *name);
+/* A query parameter, decoded, or NULL. */
+const char *request_query(struct request *r, const char *name);
+void request_work(struct request *r, void (*abandon)(void *work), void *work);
+/* The work is done, or given up: nobody is to be told. */
+void request_unwork(struct request *r);
+/* Take the answer; whoever waits is woken. */
+void request_answer(struct request *r, unsigned status, struct MHD_Response *response);
+/* The sink can go on, or an answer's reader has more to give. */
+void request_resume(struct request *r);
+/* From an answer's reader: there is nothing now. */
+void request_pause(struct request *r);
+/* End the connection at once, whatever is under way. */
+void request_kick(struct request *r);
+
+extern const struct route routes[];
+extern const unsigned n_routes;
+/* The route of this method and raw path; NULL with the methods there are (a text for "Allow", or "" for no
+ * such path). Parameters are decoded; a bad one is NULL. */
+const struct route *route_find(const char *method, const char *path, char *ret_params[PARAMS],
+                               struct buf *ret_allow);
+
+/* ---- answers (reply.c) ---- */
+
+void reply_json(struct request *r, unsigned status, json_t *body); /* takes it over */
+/* The same with a Location. */
+void reply_json_at(struct request *r, unsigned status, const char *location, json_t *body);
+void reply_text(struct request *r, unsigned status, const char *type, struct buf *body);
+void reply_empty(struct request *r, unsigned status);
+void reply_error(struct request *r, unsigned status, const char *code, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* The same with Retry-After. */
+void reply_later(struct request *r, unsigned status, unsigned seconds, const char *code,
+                 const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+/* What a store's failure is to a client; the details go to the log. */
+void reply_store_failed(struct request *r, const struct err *e);
+struct MHD_Response *response_buffer(struct buf *body, const char *type);
+void response_header(struct MHD_Response *response, const char *name, const char *value);
+json_t *time_json(int64_t ms);
+int64_t time_now_ms(void);
+/* Any bytes, as text. */
+json_t *text_json(const char *text);
+char *json_text(const json_t *j); /* compact; the caller's */
+json_t *page_json(json_t *data, json_t *next);
+
+/* ---- what was asked (ask.c) ---- */
+
+/* The body as a JSON object with no members but these (NULL-terminated); an empty body is {}. NULL, and the
+ * request is answered, where it is anything else. */
+json_t *ask_object(struct request *r, const char *const *members);
+/* Read "limits" over the defaults, and check them against the server's maxima. */
+int ask_limits(struct request *r, const json_t *limits, struct limits *ret);
+/* "timeout" of a cell in ms: 0 when absent. */
+int ask_timeout(struct request *r, const json_t *timeout, uint64_t max_ms, uint64_t *ret);
+int ask_code(struct request *r, const json_t *body, const char **ret, size_t *ret_len);
+/* ?limit= */
+int ask_page(struct request *r, unsigned *ret_limit);
+json_t *limits_json(const struct limits *l);
+int ask_environment(struct request *r, const json_t *name, unsigned *ret);
+/* Is there room for one more session? */
+int ask_room(struct request *r, const struct limits *l);
+
+/* ---- live sessions (live.c) ---- */
+
+struct live {
+    struct live *next;
+    struct gate *gate;
+    struct holder *holder;
+    struct session *session; /* NULL: waits for its turn, or the box is going */
+    char id[SESSION_ID_MAX];
+    uint64_t number; /* among its token's */
+    unsigned environment;
+    struct limits limits;
+    json_t *metadata;
+    double idle_timeout_s;
+    int64_t created_ms, active_ms;
+    bool open;
+    bool once;   /* a one-shot run: no record, ends with its cell */
+    bool listed; /* counted and in `lives` */
+    bool admitted; /* a one-shot run that has its turn */
+    const char *ending; /* the reason, once it is to end */
+    uint32_t cells;
+    struct job *running, *queue;
+    unsigned n_queue;
+    struct transfer *transfers; /* uploads, downloads, lists under way */
+    struct request *creator;    /* waits for the box */
+    struct run *run;            /* a one-shot run before its cell */
+    struct request *deleter;    /* waits for its end */
+    void (*opened)(struct live *l, const struct err *e);
+};
+
+struct live *live_new(struct gate *g, struct holder *h, const struct limits *limits,
+                      unsigned environment);
+/* Ask the keeper for its box; `opened` is called. */
+void live_open(struct live *l);
+/* The one named in the path, or NULL: there is none alive of this token. */
+struct live *live_find(const struct request *r);
+/* The same, to be used; NULL: the request is answered. */
+struct live *live_asked(struct request *r);
+json_t *live_json(const struct live *l);
+json_t *row_json(const struct session_row *row);
+/* End it: a running cell is interrupted first and keeps what it printed. *l may be freed. */
+void live_end(struct live *l, const char *reason);
+/* Its last cell is over. */
+void live_ended(struct live *l);
+/* It is not idle now. */
+void live_touch(struct live *l);
+/* What is due; when the next thing is. */
+int64_t lives_tick(struct gate *g, int64_t now_ms);
+void lives_end_all(struct gate *g, const char *reason);
+void lives_end_of(struct gate *g, const struct holder *h, const char *reason);
+
+/* ---- jobs (jobs.c) ---- */
+
+enum job_kind { JOB_CELL, JOB_VARIABLES };
+
+struct job {
+    struct job *next;
+    struct live *live;
+    struct request *request; /* NULL: the client has gone away */
+    struct stream *stream;   /* NULL: one answer at the end */
+    enum job_kind kind;
+    char *code;
+    size_t code_len;
+    uint64_t timeout_ms;
+    int64_t began_ms;
+};
+
+/* Put it in the queue, and start it when nothing runs. 0, or -1 and the request is answered. */
+int job_add(struct live *l, struct request *r, enum job_kind kind, const char *code, size_t len,
+            uint64_t timeout_ms);
+/* Start the next one that waits. */
+void jobs_next(struct live *l);
+/* Those that wait will never run. */
+void jobs_refuse(struct live *l);
+extern const struct session_events job_events;
+
+/* ---- streams (stream.c) ---- */
+
+struct stream;
+struct stream *stream_new(struct request *r);
+void stream_text(struct stream *s, enum output_kind kind, const char *text, size_t len);
+void stream_display(struct stream *s, const struct output *o);
+void stream_error(struct stream *s, const struct cell *c);
+/* The last event; `text` is the cell as JSON. The stream belongs to its answer, and is gone when that is sent. */
+void stream_end(struct stream *s, json_t *cell, const struct buf *text);
+/* The last event where there is no cell. */
+void stream_fail(struct stream *s, const char *why);
+/* A comment where nothing else was sent for a while, so that nobody in between takes the connection for
+ * dead; when the next is due. */
+int64_t streams_tick(int64_t now_ms);
+
+/* ---- one-shot runs (calls_run.c) ---- */
+
+/* Runs that wait get the free turns. */
+void runs_next(struct gate *g);
+/* Those that wait will never run. */
+void runs_refuse(struct gate *g);
+
+/* ---- transfers (transfer.c) ---- */
+
+/* A request that has to do with a session's files; the first member of whatever it is. It ends with its
+ * request or with its session, whichever is first. */
+struct transfer {
+    struct transfer *next;
+    struct live *live; /* NULL: it is over */
+    struct request *request;
+    struct file_request *asked;     /* what init was asked last */
+    void (*free)(struct transfer *t); /* what it holds besides, and itself */
+};
+
+/* Begin: `size` bytes for whatever it is. When the client goes away or the session ends it is freed. */
+void *transfer_new(struct live *l, struct request *r, size_t size,
+                   void (*free)(struct transfer *t));
+/* It is answered: free it. */
+void transfer_over(struct transfer *t);
+/* It is answered, but lives until the answer has been sent. */
+void transfer_sending(struct transfer *t);
+/* What a file's failure is to a client. */
+void reply_file_failed(struct request *r, const struct err *e);
+json_t *file_json(const char *path, uint64_t size, uint64_t mtime_ns);
+void transfers_end(struct live *l);
+
+/* Contents on their way into a box, in pieces. */
+struct upload {
+    struct watch pipe;
+    struct live *live;
+    struct file_request *asked;
+    int fd;
+    uint64_t total;
+    void (*writable)(void *ctx);
+    void (*done)(void *ctx, const struct err *e);
+    void *ctx;
+};
+
+/* `writable` is called when upload_write took less than it was given and can go on; `done` once, when
+ * the file stands or was refused. After it the upload is closed. */
+int upload_start(struct upload *u, struct live *l, const char *path, void (*writable)(void *ctx),
+                 void (*done)(void *ctx, const struct err *e), void *ctx, struct err *e);
+size_t upload_write(struct upload *u, const char *data, size_t len);
+void upload_finish(struct upload *u);
+/* Leave nothing behind. Also right for one that is closed or was never started. */
+void upload_cancel(struct upload *u);
+
+/* ---- the log (log.c) ---- */
+
+void log_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -1,0 +1,324 @@
+/* jobs: turns of a session. One runs, the others wait in order.
+ *
+ * A job that runs is ended by its session alone: whatever its client does, the cell is told to the journal.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/headers.h"
+#include "gate/inside.h"
+#include "session/cell_json.h"
+#include "session/utf8.h"
+
+#define VARIABLES_MS 10000
+
+static void job_free(struct job *j)
+{
+    if (j->request && j->request->work == j)
+        request_unwork(j->request);
+    free(j->code);
+    free(j);
+}
+
+static void unqueue(struct job *j)
+{
+    for (struct job **at = &j->live->queue; *at; at = &(*at)->next)
+        if (*at == j) {
+            *at = j->next;
+            j->live->n_queue--;
+            return;
+        }
+}
+
+/* Its client has gone away. */
+static void on_abandoned(void *work)
+{
+    struct job *j = work;
+    struct live *l = j->live;
+
+    j->request = NULL;
+    j->stream = NULL;
+    if (j == l->running) {
+        session_interrupt(l->session);
+        return;
+    }
+    unqueue(j);
+    job_free(j);
+    if (l->once)
+        live_end(l, "deleted");
+}
+
+int job_add(struct live *l, struct request *r, enum job_kind kind, const char *code, size_t len,
+            uint64_t timeout_ms)
+{
+    const char *accept = request_header(r, MHD_HTTP_HEADER_ACCEPT);
+
+    if (l->n_queue >= l->gate->config->max_queue) {
+        reply_later(r, 429, 1, "too_many_cells",
+                    "%u cells wait in this session already; try again when some are done",
+                    l->n_queue);
+        return -1;
+    }
+    struct job *j = xcalloc(1, sizeof(*j));
+    *j = (struct job){.live = l,
+                      .request = r,
+                      .kind = kind,
+                      .code = xcalloc(1, len + 1),
+                      .code_len = len,
+                      .timeout_ms = timeout_ms};
+    if (len > 0)
+        memcpy(j->code, code, len);
+    if (kind == JOB_CELL && accept && header_wants_events(accept))
+        j->stream = stream_new(r);
+    request_work(r, on_abandoned, j);
+    struct job **at = &l->queue;
+    while (*at)
+        at = &(*at)->next;
+    *at = j;
+    l->n_queue++;
+    live_touch(l);
+    jobs_next(l);
+    return 0;
+}
+
+/* ---- answers ---- */
+
+static void refuse(struct job *j, unsigned status, const char *code, const char *why)
+{
+    struct request *r = j->request;
+
+    j->request = NULL;
+    if (!r)
+        return;
+    if (j->stream) {
+        request_unwork(r);
+        stream_fail(j->stream, why);
+    } else {
+        reply_error(r, status, code, "%s", why);
+    }
+}
+
+void jobs_refuse(struct live *l)
+{
+    struct job *j;
+
+    while ((j = l->queue)) {
+        unqueue(j);
+        refuse(j, 410, "session_ended", "the session has ended before this cell began");
+        job_free(j);
+    }
+}
+
+void jobs_next(struct live *l)
+{
+    struct err e;
+
+    while (!l->running && l->open && !l->ending && l->queue) {
+        struct job *j = l->queue;
+        unqueue(j);
+        j->began_ms = time_now_ms();
+        l->running = j;
+        int begun = j->kind == JOB_CELL
+                        ? session_run(l->session, j->code, j->code_len, j->timeout_ms, &e)
+                        : session_variables(l->session, VARIABLES_MS, &e);
+        if (begun == 0)
+            return;
+        l->running = NULL;
+        refuse(j, e.code == EFBIG ? 413 : 409, e.code == EFBIG ? "too_large" : "not_run", e.text);
+        job_free(j);
+    }
+}
+
+static size_t display_size(json_t *output)
+{
+    const char *type;
+    json_t *part;
+    size_t size = 0;
+
+    json_object_foreach(json_object_get(output, "data"), type, part) size +=
+        json_string_length(part);
+    return size;
+}
+
+/* Cut what is over the budget: displays are left out, text is cut. */
+static void fit_output(json_t *output, uint64_t *left)
+{
+    json_t *text = json_object_get(output, "text");
+    size_t size = text ? json_string_length(text) : display_size(output);
+
+    if (size <= *left) {
+        *left -= size;
+        return;
+    }
+    json_object_set_new(output, "cut", json_integer((json_int_t)size));
+    if (text) {
+        size_t fits = utf8_fit(json_string_value(text), size, (size_t)*left);
+        json_object_set_new(output, "text",
+                            json_stringn_nocheck(json_string_value(text), fits));
+    } else {
+        json_object_set_new(output, "data", json_object());
+    }
+    *left = 0;
+}
+
+/* `text` is the cell as it was answered. */
+static void record(struct live *l, const struct job *j, json_t *cell, uint32_t n,
+                   const struct buf *text)
+{
+    uint64_t max = l->gate->config->journal_outputs;
+    struct err e;
+    int stored;
+
+    if (text->len <= max) {
+        stored = store_cell_add(l->gate->store, l->id, n, j->began_ms, text->data, text->len, &e);
+    } else {
+        size_t i;
+        json_t *output;
+        uint64_t left = max;
+        json_array_foreach(json_object_get(cell, "outputs"), i, output)
+            fit_output(output, &left);
+        cleanup_free char *cut = json_text(cell);
+        stored = store_cell_add(l->gate->store, l->id, n, j->began_ms, cut, strlen(cut), &e);
+    }
+    if (stored < 0)
+        log_line("store error=\"%s\"", e.text);
+}
+
+static int to_buf(const char *data, size_t len, void *ctx)
+{
+    buf_add(ctx, data, len);
+    return 0;
+}
+
+static void answer_cell(struct live *l, struct job *j, struct cell *c)
+{
+    struct buf text = {0};
+    json_t *cell = cell_json(c);
+
+    if (json_dump_callback(cell, to_buf, &text, CELL_JSON_FLAGS) < 0)
+        bug("cannot write JSON");
+    count_cell(l->holder, c);
+    if (j->stream) {
+        request_unwork(j->request);
+        stream_end(j->stream, cell, &text);
+    }
+    if (!l->once)
+        record(l, j, cell, c->n, &text);
+    if (j->request && !j->stream) {
+        buf_add(&text, "\n", 1);
+        reply_text(j->request, 200, "application/json", &text);
+    }
+    buf_done(&text);
+    json_decref(cell);
+    j->request = NULL;
+}
+
+static const struct mime_part *variables_part(const struct cell *c)
+{
+    for (unsigned i = 0; i < c->n_outputs; i++)
+        for (unsigned k = 0; k < c->outputs[i].n_parts; k++)
+            if (strcmp(c->outputs[i].parts[k].type, VARIABLES_TYPE) == 0)
+                return &c->outputs[i].parts[k];
+    return NULL;
+}
+
+static void answer_variables(struct job *j, const struct cell *c)
+{
+    const struct mime_part *part = variables_part(c);
+    json_t *list = part ? json_loadb(part->data, part->len, 0, NULL) : NULL;
+    struct request *r = j->request;
+
+    j->request = NULL;
+    if (r && json_is_array(list))
+        reply_json(r, 200, page_json(json_incref(list), NULL));
+    else if (r)
+        reply_error(r, 409, "no_variables", "the interpreter could not list its variables (%s)",
+                    cell_status_name(c->status));
+    json_decref(list);
+}
+
+/* ---- from the session ---- */
+
+static void on_opened(void *ctx, struct session *s, const struct err *e)
+{
+    struct live *l = ctx;
+    (void)s;
+
+    l->open = !e;
+    l->opened(l, e);
+}
+
+static void on_text(void *ctx, struct session *s, enum output_kind kind, const char *text,
+                    size_t len)
+{
+    struct live *l = ctx;
+    (void)s;
+
+    if (l->running && l->running->stream)
+        stream_text(l->running->stream, kind, text, len);
+}
+
+static void on_display(void *ctx, struct session *s, const struct output *o)
+{
+    struct live *l = ctx;
+    (void)s;
+
+    if (l->running && l->running->stream)
+        stream_display(l->running->stream, o);
+}
+
+static void on_error(void *ctx, struct session *s, const struct cell *c)
+{
+    struct live *l = ctx;
+    (void)s;
+
+    if (l->running && l->running->stream)
+        stream_error(l->running->stream, c);
+}
+
+static const char *reason_of(const struct cell *c)
+{
+    return c->status == CELL_LIMIT ? "limit" : "crashed";
+}
+
+static void on_done(void *ctx, struct session *s, struct cell *c)
+{
+    struct live *l = ctx;
+    struct job *j = l->running;
+    bool died = c->session_ended;
+    const char *reason = reason_of(c);
+    (void)s;
+
+    l->running = NULL;
+    if (j->kind == JOB_CELL) {
+        l->cells++;
+        answer_cell(l, j, c);
+    } else {
+        answer_variables(j, c);
+    }
+    cell_free(c);
+    job_free(j);
+    live_touch(l);
+    if (l->ending)
+        live_ended(l);
+    else if (died || l->once)
+        live_end(l, l->once ? "deleted" : reason);
+    else
+        jobs_next(l);
+}
+
+static void on_ended(void *ctx, struct session *s)
+{
+    (void)s;
+    live_end(ctx, "crashed");
+}
+
+const struct session_events job_events = {
+    .opened = on_opened,
+    .text = on_text,
+    .display = on_display,
+    .error = on_error,
+    .done = on_done,
+    .ended = on_ended,
+};

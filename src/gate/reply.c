@@ -1,0 +1,165 @@
+/* reply: answers. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "gate/inside.h"
+#include "session/cell_json.h"
+#include "session/utf8.h"
+
+void response_header(struct MHD_Response *response, const char *name, const char *value)
+{
+    if (MHD_add_response_header(response, name, value) != MHD_YES)
+        bug("cannot add the header %s", name);
+}
+
+/* What every answer has: nobody may guess at its type, keep it, or show it in a frame of his page. */
+static void common_headers(struct MHD_Response *response, const char *type)
+{
+    response_header(response, "X-Content-Type-Options", "nosniff");
+    response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    if (type)
+        response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+}
+
+struct MHD_Response *response_buffer(struct buf *body, const char *type)
+{
+    size_t len = body->len;
+    char *data = buf_steal(body);
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer_with_free_callback(len, data ? data : xcalloc(1, 1), free);
+
+    if (!response)
+        bug("out of memory (an answer of %zu bytes)", len);
+    common_headers(response, type);
+    return response;
+}
+
+void reply_text(struct request *r, unsigned status, const char *type, struct buf *body)
+{
+    request_answer(r, status, response_buffer(body, type));
+}
+
+void reply_empty(struct request *r, unsigned status)
+{
+    struct buf none = {0};
+
+    request_answer(r, status, response_buffer(&none, NULL));
+}
+
+static int to_buf(const char *data, size_t len, void *ctx)
+{
+    buf_add(ctx, data, len);
+    return 0;
+}
+
+static struct MHD_Response *json_response(json_t *body)
+{
+    struct buf text = {0};
+
+    if (json_dump_callback(body, to_buf, &text, CELL_JSON_FLAGS) < 0)
+        bug("cannot write JSON");
+    buf_add(&text, "\n", 1);
+    json_decref(body);
+    return response_buffer(&text, "application/json");
+}
+
+void reply_json(struct request *r, unsigned status, json_t *body)
+{
+    request_answer(r, status, json_response(body));
+}
+
+void reply_json_at(struct request *r, unsigned status, const char *location, json_t *body)
+{
+    struct MHD_Response *response = json_response(body);
+
+    response_header(response, MHD_HTTP_HEADER_LOCATION, location);
+    request_answer(r, status, response);
+}
+
+static struct MHD_Response *error_response(unsigned status, const char *code, const char *fmt,
+                                           va_list ap)
+{
+    char text[1024];
+
+    vsnprintf(text, sizeof(text), fmt, ap);
+    json_t *error = json_pack("{s:{s:s,s:o}}", "error", "code", code, "message", text_json(text));
+    struct MHD_Response *response = json_response(error);
+    if (status == 401)
+        response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"retort\"");
+    return response;
+}
+
+void reply_error(struct request *r, unsigned status, const char *code, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    struct MHD_Response *response = error_response(status, code, fmt, ap);
+    va_end(ap);
+    request_answer(r, status, response);
+}
+
+void reply_later(struct request *r, unsigned status, unsigned seconds, const char *code,
+                 const char *fmt, ...)
+{
+    char after[16];
+    va_list ap;
+
+    va_start(ap, fmt);
+    struct MHD_Response *response = error_response(status, code, fmt, ap);
+    va_end(ap);
+    snprintf(after, sizeof(after), "%u", seconds);
+    response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, after);
+    request_answer(r, status, response);
+}
+
+void reply_store_failed(struct request *r, const struct err *e)
+{
+    log_line("store error=\"%s\"", e->text);
+    reply_later(r, 503, 5, "store_failed",
+                "the server's records cannot be read or written; its log says why");
+}
+
+/* ---- values ---- */
+
+int64_t time_now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+json_t *time_json(int64_t ms)
+{
+    char date[32], text[48];
+    time_t seconds = (time_t)(ms / 1000);
+    struct tm tm;
+
+    gmtime_r(&seconds, &tm);
+    strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(text, sizeof(text), "%s.%03dZ", date, (int)(ms % 1000));
+    return json_string(text);
+}
+
+json_t *text_json(const char *text)
+{
+    return cell_text_json(text, strlen(text));
+}
+
+char *json_text(const json_t *j)
+{
+    char *text = json_dumps(j, CELL_JSON_FLAGS | JSON_ENCODE_ANY);
+
+    if (!text)
+        bug("cannot write JSON");
+    return text;
+}
+
+json_t *page_json(json_t *data, json_t *next)
+{
+    return json_pack("{s:o,s:o}", "data", data, "next", next ? next : json_null());
+}

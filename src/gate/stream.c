@@ -1,0 +1,242 @@
+/* stream: a cell as server-sent events.
+ *
+ * What a slow reader has not taken waits here, within a bound: beyond it outputs are left out of the stream,
+ * and come with the whole cell at its end. The cell never waits for its reader.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/inside.h"
+#include "session/cell_json.h"
+
+#define WAITING_MAX (16u << 20)
+#define LARGE (64u << 10) /* displays over it are not sent a second time */
+#define COMMENT_MS 10000
+#define BLOCK (64u << 10)
+
+struct stream {
+    struct stream *prev, *next;
+    struct request *request;
+    struct buf out;
+    size_t sent;
+    bool over;
+    int64_t spoke_ms;
+    bool *shown; /* for each display of the cell: was it streamed? */
+    unsigned n_shown;
+};
+
+static struct stream *streams;
+
+static ssize_t read_some(void *ctx, uint64_t pos, char *to, size_t max)
+{
+    struct stream *s = ctx;
+    size_t n = s->out.len - s->sent;
+    (void)pos;
+
+    if (s->request->gone)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    if (n == 0 && s->over)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    if (n == 0) {
+        request_pause(s->request);
+        return 0;
+    }
+    if (n > max)
+        n = max;
+    memcpy(to, s->out.data + s->sent, n);
+    s->sent += n;
+    if (s->sent == s->out.len) {
+        s->sent = s->out.len = 0;
+        if (s->out.cap > BLOCK)
+            buf_done(&s->out);
+    }
+    return (ssize_t)n;
+}
+
+static void done(void *ctx)
+{
+    struct stream *s = ctx;
+
+    if (s->prev)
+        s->prev->next = s->next;
+    else
+        streams = s->next;
+    if (s->next)
+        s->next->prev = s->prev;
+    buf_done(&s->out);
+    free(s->shown);
+    free(s);
+}
+
+struct stream *stream_new(struct request *r)
+{
+    struct stream *s = xcalloc(1, sizeof(*s));
+    struct MHD_Response *response =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_some, s, done);
+
+    if (!response)
+        bug("out of memory (a stream)");
+    s->request = r;
+    s->next = streams;
+    if (streams)
+        streams->prev = s;
+    streams = s;
+    s->spoke_ms = time_now_ms();
+    gate_arm(r->gate, s->spoke_ms + COMMENT_MS);
+    response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream; charset=utf-8");
+    response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    response_header(response, "X-Content-Type-Options", "nosniff");
+    response_header(response, "X-Accel-Buffering", "no"); /* nginx would hold it back */
+    request_answer(r, 200, response);
+    return s;
+}
+
+/* ---- events ---- */
+
+static int to_buf(const char *data, size_t len, void *ctx)
+{
+    buf_add(ctx, data, len);
+    return 0;
+}
+
+static void wake(struct stream *s)
+{
+    s->spoke_ms = time_now_ms();
+    request_resume(s->request);
+}
+
+static bool has_room(const struct stream *s)
+{
+    return s->out.len - s->sent < WAITING_MAX;
+}
+
+static void event(struct stream *s, const char *name, const json_t *data)
+{
+    buf_add_fmt(&s->out, "event: %s\ndata: ", name);
+    if (json_dump_callback(data, to_buf, &s->out, CELL_JSON_FLAGS) < 0)
+        bug("cannot write JSON");
+    buf_add(&s->out, "\n\n", 2);
+    wake(s);
+}
+
+static const char *const names[] = {
+    [OUTPUT_STDOUT] = "stdout",
+    [OUTPUT_STDERR] = "stderr",
+    [OUTPUT_DISPLAY] = "display",
+    [OUTPUT_RESULT] = "result",
+};
+
+void stream_text(struct stream *s, enum output_kind kind, const char *text, size_t len)
+{
+    if (!has_room(s))
+        return;
+    json_t *j = json_pack("{s:s,s:o}", "type", names[kind], "text", cell_text_json(text, len));
+    event(s, names[kind], j);
+    json_decref(j);
+}
+
+void stream_display(struct stream *s, const struct output *o)
+{
+    bool shown = has_room(s);
+
+    s->shown = realloc(s->shown, s->n_shown + 1);
+    if (!s->shown)
+        bug("out of memory (a stream)");
+    s->shown[s->n_shown++] = shown;
+    if (!shown)
+        return;
+    json_t *j = cell_output_json(o);
+    event(s, names[o->kind], j);
+    json_decref(j);
+}
+
+void stream_error(struct stream *s, const struct cell *c)
+{
+    json_t *j = cell_error_json(c);
+
+    event(s, "error", j);
+    json_decref(j);
+}
+
+static bool is_large(json_t *output)
+{
+    const char *type;
+    json_t *part;
+    size_t size = 0;
+
+    json_object_foreach(json_object_get(output, "data"), type, part) size +=
+        json_string_length(part);
+    return size > LARGE;
+}
+
+/* The cell with large displays left out that the client has already; NULL: there is none. */
+static json_t *without_shown(const struct stream *s, json_t *cell)
+{
+    json_t *outputs = json_object_get(cell, "outputs"), *kept = NULL, *output;
+    unsigned display = 0;
+    size_t i;
+
+    json_array_foreach(outputs, i, output)
+    {
+        if (!json_object_get(output, "data"))
+            continue;
+        bool shown = display < s->n_shown && s->shown[display];
+        display++;
+        if (!shown || !is_large(output))
+            continue;
+        if (!kept)
+            kept = json_copy(outputs);
+        json_t *brief = json_copy(output);
+        json_object_set_new(brief, "data", json_object());
+        json_object_set_new(brief, "streamed", json_true());
+        json_array_set_new(kept, i, brief);
+    }
+    if (!kept)
+        return NULL;
+    json_t *brief = json_copy(cell);
+    json_object_set_new(brief, "outputs", kept);
+    return brief;
+}
+
+void stream_end(struct stream *s, json_t *cell, const struct buf *text)
+{
+    json_t *brief = without_shown(s, cell);
+
+    s->over = true;
+    if (brief) {
+        event(s, "cell", brief);
+        json_decref(brief);
+        return;
+    }
+    buf_add_text(&s->out, "event: cell\ndata: ");
+    buf_add(&s->out, text->data, text->len);
+    buf_add(&s->out, "\n\n", 2);
+    wake(s);
+}
+
+void stream_fail(struct stream *s, const char *why)
+{
+    json_t *j = json_pack("{s:s,s:o,s:s}", "name", "RetortError", "value", text_json(why),
+                          "traceback", "");
+
+    s->over = true;
+    event(s, "error", j);
+    json_decref(j);
+}
+
+int64_t streams_tick(int64_t now_ms)
+{
+    int64_t next_ms = INT64_MAX;
+
+    for (struct stream *s = streams; s; s = s->next) {
+        if (s->over)
+            continue;
+        if (now_ms - s->spoke_ms >= COMMENT_MS) {
+            buf_add_text(&s->out, ": still here\n\n");
+            wake(s);
+        }
+        if (s->spoke_ms + COMMENT_MS < next_ms)
+            next_ms = s->spoke_ms + COMMENT_MS;
+    }
+    return next_ms;
+}
