@@ -185,3 +185,67 @@ json_t *cell_json(const struct cell *c)
     set(j, "receipt", receipt_json(c));
     return j;
 }
+
+/* ---- variables ---- */
+
+#define VARIABLES_BYTES (1u << 20) /* parsed JSON takes some forty times its text */
+
+/* The last one: what a __repr__ of the user's showed comes before it. */
+static const struct mime_part *variables_part(const struct cell *c)
+{
+    for (unsigned i = c->n_outputs; i-- > 0;)
+        for (unsigned j = 0; j < c->outputs[i].n_parts; j++)
+            if (strcmp(c->outputs[i].parts[j].type, VARIABLES_TYPE) == 0)
+                return &c->outputs[i].parts[j];
+    return NULL;
+}
+
+static bool is_short_text(const json_t *j)
+{
+    const char *text = json_string_value(j);
+    size_t characters = 0;
+
+    for (size_t i = 0; text && i < json_string_length(j); i++)
+        characters += ((unsigned char)text[i] & 0xC0) != 0x80;
+    return text && characters <= VARIABLES_TEXT_MAX;
+}
+
+static bool is_count(const json_t *j)
+{
+    return json_is_integer(j) && json_integer_value(j) >= 0;
+}
+
+static bool is_shape(const json_t *j)
+{
+    for (size_t i = 0; i < json_array_size(j); i++)
+        if (!is_count(json_array_get(j, i)))
+            return false;
+    return json_is_array(j);
+}
+
+static bool is_variable(const json_t *j)
+{
+    const json_t *shape = json_object_get(j, "shape");
+    const json_t *length = json_object_get(j, "length");
+
+    return is_short_text(json_object_get(j, "name")) && is_short_text(json_object_get(j, "type")) &&
+           is_short_text(json_object_get(j, "text")) && is_count(json_object_get(j, "size")) &&
+           (!shape || is_shape(shape)) && (!length || is_count(length)) &&
+           json_object_size(j) == 4u + (shape || length);
+}
+
+json_t *cell_variables_json(const struct cell *c)
+{
+    const struct mime_part *p = variables_part(c);
+
+    if (!p || p->len > VARIABLES_BYTES)
+        return NULL;
+    json_t *list = json_loadb(p->data, p->len, 0, NULL);
+    bool good = json_is_array(list) && json_array_size(list) <= VARIABLES_MAX;
+    for (size_t i = 0; good && i < json_array_size(list); i++)
+        good = is_variable(json_array_get(list, i));
+    if (good)
+        return list;
+    json_decref(list);
+    return NULL;
+}

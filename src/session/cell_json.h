@@ -16,5 +16,10 @@ json_t *cell_json(const struct cell *c);
 /* Parts of it, for streams. */
 json_t *cell_output_json(const struct output *o);
 json_t *cell_error_json(const struct cell *c);
+/* The variables out of a cell that session_variables brought: an array with at most VARIABLES_MAX
+ * entries, each as the contract has it, whatever the box sent. NULL: they are not in it. */
+#define VARIABLES_MAX 1000
+#define VARIABLES_TEXT_MAX 200 /* characters of each string */
+json_t *cell_variables_json(const struct cell *c);
 /* Any bytes as a JSON string: broken ones become U+FFFD. */
 json_t *cell_text_json(const char *text, size_t len);

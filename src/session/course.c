@@ -194,6 +194,27 @@ static int64_t settle_time(const struct session *s)
     return us < SETTLE_MAX_US ? (int64_t)us : SETTLE_MAX_US;
 }
 
+/* What it did to the files; where it is no cell, the next one tells that. False: init is mute. */
+static bool ask_changes(struct session *s)
+{
+    struct course *k = &s->course;
+
+    if (s->cell->n == 0)
+        return true;
+    k->changes_req = files_ask(s, FILE_CHANGES);
+    k->awaited |= k->changes_req ? AWAIT_CHANGES : 0;
+    return k->changes_req != 0;
+}
+
+static void ask_usage(struct session *s)
+{
+    if (s->meter.kind != METER_NONE)
+        return;
+    if (!s->usage_req)
+        s->usage_req = files_ask(s, FILE_USAGE);
+    s->course.awaited |= s->usage_req ? AWAIT_USAGE : 0;
+}
+
 /* The code has come to its end, one way or another: measure it, and ask what it did to the files.
  */
 static void settle(struct session *s)
@@ -203,18 +224,12 @@ static void settle(struct session *s)
     k->ended_us = clock_now_us();
     s->state = SETTLING;
     s->cpu_check_us = NEVER;
-    k->changes_req = files_ask(s, FILE_CHANGES); /* it looks while we read the meter */
+    bool heard = ask_changes(s); /* init looks while we read the meter */
     meter_read(&s->meter, &s->usage);
-    if (k->changes_req) {
-        k->awaited |= AWAIT_CHANGES;
-        if (s->meter.kind == METER_NONE) {
-            if (!s->usage_req)
-                s->usage_req = files_ask(s, FILE_USAGE);
-            k->awaited |= s->usage_req ? AWAIT_USAGE : 0;
-        }
-    } else {
+    if (heard)
+        ask_usage(s);
+    else
         s->broken = true;
-    }
     if (k->barrier_req && !s->died)
         k->awaited |= AWAIT_BARRIER;
     session_deadline(s, k->ended_us + settle_time(s));
@@ -308,6 +323,12 @@ static void finish(struct session *s)
     output_finish(&s->out, c); /* tells the tail */
     session_collect(s);
     verdict_reach(s, c);
+    if (c->n == 0) {
+        /* What came before it, from threads of earlier cells, belongs to the next cell still. */
+        output_done(&s->out);
+        s->out = s->aside;
+        s->aside = (struct collector){0};
+    }
     s->cell = NULL;
     s->state = IDLE;
     session_deadline(s, NEVER);

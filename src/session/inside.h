@@ -139,6 +139,7 @@ struct session {
     bool paused;             /* it wrote too much while idle: not read until the next cell */
     uint64_t idle_frames;    /* bytes of frames since the last cell */
     struct collector out;    /* of the running cell, or of the next one */
+    struct collector aside;  /* of the next one, while the variables are asked for */
 
     int64_t deadline_us, cpu_check_us;
     struct meter meter;

@@ -128,6 +128,7 @@ void session_free(struct session *s)
         s->next->prev = s->prev;
     cell_free(s->cell);
     output_done(&s->out);
+    output_done(&s->aside);
     free(s);
 }
 
@@ -207,19 +208,13 @@ static int must_fit(size_t len, struct err *e)
     return 0;
 }
 
-int session_run(struct session *s, const char *code, size_t len, uint64_t timeout_ms, struct err *e)
+/* Begin with s->cell, by the order that is in v->frame. */
+static void begin(struct session *s, uint64_t timeout_ms)
 {
     struct buf *b = &s->vessel->frame;
 
-    if (must_be_idle(s, e) < 0 || must_fit(len, e) < 0)
-        return -1;
-    s->cell = cell_new(++s->n_cells, code, len);
     vessel_enter(s->vessel);
     course_begin(s, timeout_ms ? timeout_ms : s->limits.timeout_ms);
-    b->len = 0;
-    frame_begin(b, CELL_RUN);
-    fields_put_u32(b, s->cell->n);
-    fields_put_bytes(b, code, len);
     frame_seal(b);
     channel_send(s);
     if (b->cap > (1u << 20))
@@ -227,6 +222,36 @@ int session_run(struct session *s, const char *code, size_t len, uint64_t timeou
     channel_resume(s);
     output_go_live(&s->out);
     vessel_leave(s->vessel);
+}
+
+int session_run(struct session *s, const char *code, size_t len, uint64_t timeout_ms, struct err *e)
+{
+    struct buf *b = &s->vessel->frame;
+
+    if (must_be_idle(s, e) < 0 || must_fit(len, e) < 0)
+        return -1;
+    s->cell = cell_new(++s->n_cells, code, len);
+    b->len = 0;
+    frame_begin(b, CELL_RUN);
+    fields_put_u32(b, s->cell->n);
+    fields_put_bytes(b, code, len);
+    begin(s, timeout_ms);
+    return 0;
+}
+
+int session_variables(struct session *s, uint64_t timeout_ms, struct err *e)
+{
+    struct buf *b = &s->vessel->frame;
+
+    if (must_be_idle(s, e) < 0)
+        return -1;
+    s->cell = cell_new(0, "", 0);
+    s->aside = s->out;
+    s->out = (struct collector){0};
+    session_collect(s);
+    b->len = 0;
+    frame_begin(b, CELL_VARIABLES);
+    begin(s, timeout_ms);
     return 0;
 }
 

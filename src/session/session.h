@@ -164,8 +164,9 @@ int session_check(struct session *s, const char *code, size_t len, int *ret_stat
                   char **ret_indent, struct err *e);
 
 /* Ask for the variables: runs like a cell, with its limits and interrupts, but is not numbered and not
- * in the history. `done` gets a cell with n = 0 and, when all went well, one display whose part
- * VARIABLES_TYPE is a JSON array as in the contract. */
+ * in the history. `done` gets a cell with n = 0 and, when all went well, a display whose part
+ * VARIABLES_TYPE is a JSON array as in the contract; cell_variables_json reads it. What threads wrote
+ * and which files changed meanwhile is told by the next cell. */
 #define VARIABLES_TYPE "application/vnd.retort.variables+json"
 int session_variables(struct session *s, uint64_t timeout_ms, struct err *e);
 

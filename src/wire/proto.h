@@ -23,6 +23,9 @@ enum cell_frame {
     CELL_RUN = 1,   /* u32 n, bytes code */
     CELL_PASS = 2,  /* u32 fence */
     CELL_CHECK = 3, /* bytes code: is it complete? */
+    CELL_VARIABLES =
+        4, /* runs as a cell does, with a display of VARIABLES_TYPE (session.h); its DONE
+                           has n = 0 */
 
     /* kernel → owner */
     CELL_FENCE = 16,   /* u32 fence */

@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum step { SAY, SAY_RAW, PRINT, COMPLAIN, RUN, INTERRUPT, DIE, ANSWER, END, N_STEPS };
+enum step { SAY, SAY_RAW, PRINT, COMPLAIN, RUN, INTERRUPT, DIE, ANSWER, END, VARIABLES, N_STEPS };
 
 static void say(struct fake *f, const uint8_t *data, size_t len, bool framed)
 {
@@ -66,6 +66,9 @@ static void take(struct fake *f, unsigned step, const uint8_t *data, size_t len)
     case ANSWER:
         fake_init_answers(f);
         break;
+    case VARIABLES:
+        session_variables(f->session, 0, &e);
+        break;
     case END:
         fd_close(&f->stream);
         break;
@@ -80,6 +83,7 @@ static void check_cell(struct fake *f)
 {
     if (!f->cell)
         return;
+    json_decref(cell_variables_json(f->cell));
     json_t *j = cell_json(f->cell);
     char *text = json_dumps(j, CELL_JSON_FLAGS | JSON_ENSURE_ASCII);
     assert_that(text);

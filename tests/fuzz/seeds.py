@@ -14,7 +14,7 @@ def frame(kind, fields): return u32(len(fields)) + u32(kind) + fields
 
 
 # Steps of fuzz_frames.c and types of proto.h.
-SAY, SAY_RAW, PRINT, COMPLAIN, RUN, INTERRUPT, DIE, ANSWER, END = range(9)
+SAY, SAY_RAW, PRINT, COMPLAIN, RUN, INTERRUPT, DIE, ANSWER, END, VARIABLES = range(10)
 FENCE, DISPLAY, ERROR, DONE, CHECKED = range(16, 21)
 
 
@@ -52,6 +52,10 @@ FRAMES = {
     "huge": step(RUN, b"1") + step(SAY_RAW, u32(0xffffffff) + u32(DISPLAY)),
     "odd": step(RUN, b"1") + display(1, b"[", ((b"bad type", b"x"), (b"text/html", b"\xff\xe2\x82"),
                                                (b"text/html", b"twice"), (b"", b""))) + done() + step(ANSWER),
+    "variables": step(PRINT, b"late") + step(VARIABLES) + step(PRINT, b"x") + display(0, b"", (
+        (b"application/vnd.retort.variables+json",
+         b'[{"name":"a","type":"int","shape":[1],"size":8,"text":"1"}]'),)) + done(0) + step(ANSWER) +
+        step(RUN, b"1") + done() + step(ANSWER),
     "checked": say(CHECKED, u8(1) + text(b"    ")),
 }
 

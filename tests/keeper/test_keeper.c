@@ -57,7 +57,8 @@ static void on_done(void *ctx, struct session *s, struct cell *c)
              c->error.value ? c->error.value : "");
     for (unsigned i = 0; i < c->n_outputs; i++)
         for (unsigned j = 0; j < c->outputs[i].n_parts; j++)
-            if (strcmp(c->outputs[i].parts[j].type, "text/plain") == 0)
+            if (strcmp(c->outputs[i].parts[j].type, "text/plain") == 0 ||
+                strcmp(c->outputs[i].parts[j].type, VARIABLES_TYPE) == 0)
                 snprintf(g->answer, sizeof(g->answer), "%s", c->outputs[i].parts[j].data);
     g->done = true;
     cell_free(c);
@@ -124,6 +125,17 @@ static const char *answer(struct guest *g, const char *code)
 {
     ask(g, code);
     wait_until(&g->done, code);
+    return g->answer;
+}
+
+static const char *variables(struct guest *g, uint64_t timeout_ms)
+{
+    struct err e = {0};
+
+    g->done = false;
+    if (session_variables(g->session, timeout_ms, &e) < 0)
+        fail_msg("the variables: %s", e.text);
+    wait_until(&g->done, "the variables");
     return g->answer;
 }
 
@@ -386,6 +398,24 @@ static void test_what_a_cell_started_goes_with_its_interpreter(void **unused)
     settle();
 }
 
+static void test_variables_are_told_and_are_no_cell(void **unused)
+{
+    struct guest g;
+    (void)unused;
+
+    invite(&g);
+    welcome(&g);
+    assert_string_equal(variables(&g, 0), "[]");
+    answer(&g, "x = [1, 2]\nclass E:\n    def __repr__(self):\n        while True: pass\ne = E()");
+    assert_string_equal(variables(&g, 300), "limit ");
+    answer(&g, "del e, E");
+    assert_string_equal(variables(&g, 0), "[{\"name\":\"x\",\"type\":\"list\",\"length\":2,"
+                                          "\"size\":72,\"text\":\"[1, 2]\"}]");
+    assert_string_equal(answer(&g, "get_ipython().execution_count"), "3");
+    dismiss(&g);
+    settle();
+}
+
 static void test_environments_are_apart(void **unused)
 {
     struct guest plain, other;
@@ -490,6 +520,7 @@ int main(void)
         cmocka_unit_test(test_ready_ones_first_then_forks),
         cmocka_unit_test(test_other_limits_are_not_served_from_stock_that_cannot),
         cmocka_unit_test(test_environments_are_apart),
+        cmocka_unit_test(test_variables_are_told_and_are_no_cell),
         cmocka_unit_test(test_what_a_cell_started_goes_with_its_interpreter),
         cmocka_unit_test(test_killed_zygote_is_replaced),
         cmocka_unit_test(test_zygotes_killed_in_the_act),

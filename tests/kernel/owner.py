@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(ROOT, "src", "zygote"))
 
 import retort_kernel  # noqa: E402
 
-RUN, PASS, CHECK = 1, 2, 3
+RUN, PASS, CHECK, VARIABLES = 1, 2, 3, 4
 FENCE, DISPLAY, ERROR, DONE, CHECKED = 16, 17, 18, 19, 20
 STATUS = {0: "ok", 1: "error", 2: "interrupted", 3: "exit"}
 KIND = {0: "display", 1: "result"}
@@ -173,6 +173,7 @@ class Session:
             self.poll.register(fd, select.POLLIN)
         self.received = bytearray()
         self.n = 0
+        self.awaited = 0  # the number that DONE is to bear
         self.stray = Cell()  # text that came between cells
         self.gone = False
         self.slow = False  # see pump()
@@ -227,6 +228,7 @@ class Session:
 
     def start(self, code):
         self.n += 1
+        self.awaited = self.n
         self.cell = Cell()
         code = code.encode("utf-8", "surrogatepass")
         self.send(RUN, struct.pack("<II", self.n, len(code)) + code)
@@ -235,6 +237,11 @@ class Session:
         """Run a cell to its end. `tick` is called with the cell after every event."""
         self.start(code)
         return self.finish(timeout, tick)
+
+    def ask_variables(self):
+        self.awaited = 0
+        self.cell = Cell()
+        self.send(VARIABLES, b"")
 
     def finish(self, timeout=20.0, tick=None):
         deadline = time.monotonic() + timeout
@@ -311,7 +318,7 @@ class Session:
             assert cell.error is None, "two errors in one cell"
             cell.error = tuple(fields.bytes().decode() for _ in range(3))
         elif kind == DONE:
-            assert fields.u32() == self.n, "DONE of another cell"
+            assert fields.u32() == self.awaited, "DONE of another cell"
             status, cell.code = STATUS[fields.u8()], fields.u32()
             self.drain(cell)
             cell.status = status

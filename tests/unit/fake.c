@@ -260,6 +260,16 @@ void fake_run(struct fake *f, const char *code)
     assert_that(fake_heard(f, &frame) && frame.type == CELL_RUN);
 }
 
+void fake_ask_variables(struct fake *f)
+{
+    struct err e;
+    struct frame frame;
+
+    f->done = false;
+    assert_that(session_variables(f->session, 0, &e) == 0);
+    assert_that(fake_heard(f, &frame) && frame.type == CELL_VARIABLES && frame.len == 0);
+}
+
 void fake_print(int fd, const char *text)
 {
     assert_that(fd_write_all(fd, text, strlen(text)) == 0);
@@ -276,16 +286,11 @@ void fake_frame(struct fake *f, uint32_t type, const struct buf *fields)
     assert_that(fd_write_all(f->stream, b.data, b.len) == 0);
 }
 
-static uint32_t cell_number(struct fake *f)
-{
-    return f->cell ? f->cell->n + 1 : 1;
-}
-
 void fake_done(struct fake *f, unsigned status)
 {
     cleanup_buf struct buf b = {0};
 
-    fields_put_u32(&b, cell_number(f));
+    fields_put_u32(&b, f->n);
     fields_put_u8(&b, (uint8_t)status);
     fields_put_u32(&b, status == DONE_EXIT ? 3 : 0);
     fake_frame(f, CELL_DONE, &b);
@@ -328,6 +333,10 @@ bool fake_heard(struct fake *f, struct frame *ret)
     while (frame_next(&f->reader, ret) == 0)
         if (poll(&p, 1, 0) <= 0 || frame_fill(&f->reader, f->orders) <= 0)
             return false;
+    if (ret->type == CELL_RUN)
+        memcpy(&f->n, ret->data, sizeof(f->n));
+    else if (ret->type == CELL_VARIABLES)
+        f->n = 0;
     return true;
 }
 
@@ -405,6 +414,25 @@ void fake_keeper_rests(struct fake *f)
         if (fake_keeper_next(f, &m) == 0)
             return;
     }
+}
+
+void fake_keeper_answers(struct fake *f)
+{
+    struct msg m;
+    struct err e;
+    uint32_t type;
+
+    while ((type = fake_keeper_next(f, &m)) != 0) {
+        cleanup_buf struct buf b = {0};
+        if (type != KEEPER_STATUS)
+            continue;
+        msg_begin(&b, KEEPER_STATE);
+        buf_add(&b, m.data, 4);
+        for (int i = 0; i < 4; i++)
+            fields_put_u32(&b, 0);
+        assert_that(msg_send(f->keeper, &b, NULL, 0, &e) == 0);
+    }
+    fake_turn(f);
 }
 
 void fake_died(struct fake *f, int wait_status, bool memory_short)

@@ -25,7 +25,7 @@ struct fake {
     int stream, orders; /* the channel: frames from the box, and to it */
     int out, err, files;
     struct frame_reader reader;
-    uint32_t box;
+    uint32_t box, n;            /* and the cell that the owner asked for last */
     int meter_files[METER_FDS]; /* plain files with the numbers, when there is a meter */
 
     /* what the owner was told */
@@ -58,6 +58,8 @@ void fake_turn(struct fake *f);
 bool fake_wait(struct fake *f, const bool *flag, int timeout_ms);
 
 void fake_run(struct fake *f, const char *code);
+/* The same for session_variables. */
+void fake_ask_variables(struct fake *f);
 void fake_print(int fd, const char *text);
 
 /* Frames of the box. */
@@ -78,6 +80,8 @@ void fake_finish(struct fake *f, unsigned status);
 uint32_t fake_keeper_next(struct fake *f, struct msg *m);
 /* Read what the keeper was told, and forget it. */
 void fake_keeper_rests(struct fake *f);
+/* The keeper answers what stands in its socket: KEEPER_STATUS, which follows a signal. */
+void fake_keeper_answers(struct fake *f);
 /* The keeper says that the interpreter died. */
 void fake_died(struct fake *f, int wait_status, bool memory_short);
 void fake_meter(struct fake *f, unsigned i, const char *text);

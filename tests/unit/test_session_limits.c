@@ -68,26 +68,6 @@ static uint32_t next_signal(int within_ms)
     return 0;
 }
 
-/* The keeper answers what stands in its socket: KEEPER_STATUS, which follows a signal. */
-static void keeper_answers(void)
-{
-    struct msg m;
-    struct err e;
-    uint32_t type;
-
-    while ((type = fake_keeper_next(&f, &m)) != 0) {
-        cleanup_buf struct buf b = {0};
-        if (type != KEEPER_STATUS)
-            continue;
-        msg_begin(&b, KEEPER_STATE);
-        buf_add(&b, m.data, 4);
-        for (int i = 0; i < 4; i++)
-            fields_put_u32(&b, 0);
-        assert_int_equal(msg_send(f.keeper, &b, NULL, 0, &e), 0);
-    }
-    fake_turn(&f);
-}
-
 static void assert_limit(enum limit_kind kind, double limit, double used)
 {
     assert_int_equal(f.cell->limit.kind, kind);
@@ -110,7 +90,7 @@ static void wall_interrupts_and_keeps_the_session(void **state)
     fake_turn(&f);
     fake_init_answers(&f);
     assert_false(f.done); /* the signal may still be under way */
-    keeper_answers();
+    fake_keeper_answers(&f);
     assert_true(f.done);
     assert_int_equal(f.cell->status, CELL_LIMIT);
     assert_limit(LIMIT_KIND_WALL, 0.03, NAN);
@@ -128,7 +108,7 @@ static void wall_kills_what_does_not_yield(void **state)
     open_with("timeout", "0.02", METER_V1);
     fake_run(&f, "…");
     assert_int_equal(next_signal(500), SIGINT);
-    keeper_answers();
+    fake_keeper_answers(&f);
     int64_t start = clock_now_ms();
     assert_int_equal(next_signal(2000), SIGINT); /* once more, before it is too late */
     assert_in_range(clock_now_ms() - start, 1400, 1800);
@@ -169,7 +149,7 @@ static void cpu_is_looked_at_when_it_could_be_used_up(void **state)
     assert_int_equal(next_signal(200), SIGINT);
     fake_done(&f, DONE_INTERRUPTED);
     fake_turn(&f);
-    keeper_answers();
+    fake_keeper_answers(&f);
     fake_init_answers(&f);
     assert_int_equal(f.cell->status, CELL_LIMIT);
     assert_limit(LIMIT_KIND_CPU, 0.05, 0.051);
@@ -196,7 +176,7 @@ static void cpu_is_asked_of_init_without_a_cgroup(void **state)
     assert_int_equal(next_signal(200), SIGINT);
     fake_done(&f, DONE_INTERRUPTED);
     fake_turn(&f);
-    keeper_answers();
+    fake_keeper_answers(&f);
     fake_init_answers(&f);
     assert_true(f.done);
     assert_limit(LIMIT_KIND_CPU, 0.01, 0.01);
@@ -232,7 +212,7 @@ static void an_interrupt_goes_before_a_later_limit(void **state)
     fake_run(&f, "…");
     session_interrupt(f.session);
     assert_int_equal(next_signal(50), SIGINT);
-    keeper_answers();
+    fake_keeper_answers(&f);
     assert_int_equal(next_signal(150), 0);
     fake_done(&f, DONE_ERROR);
     fake_turn(&f);

@@ -9,6 +9,7 @@
     figures   matplotlib's figures, with mpl_backend
     streams   sys.stdout and sys.stderr, with printing
     commands  !commands and %%bash
+    variables what the user's names stand for, as JSON
     heap      the zygote's memory, laid out for its forks
     tracebacks, keyboard, reseed, blas, pristine
 """

@@ -3,7 +3,7 @@ from .pristine import __builtins__
 
 from struct import Struct
 
-RUN, PASS, CHECK = 1, 2, 3
+RUN, PASS, CHECK, VARIABLES = 1, 2, 3, 4
 FENCE, DISPLAY, ERROR, DONE, CHECKED = 16, 17, 18, 19, 20
 
 SHOWN, RESULT = 0, 1

@@ -19,7 +19,7 @@ from _signal import signal as set_handler
 from os import _exit
 from sys import getrecursionlimit, gettrace, setprofile, setrecursionlimit, settrace
 
-from . import figures, frames, tracebacks
+from . import figures, frames, tracebacks, variables
 
 RECURSION_MIN = 1000
 
@@ -112,6 +112,11 @@ class Kernel:
                 self.outcome = Outcome(n)
                 self.run(self.outcome, code.decode("utf-8", "replace"))
             self.answer(self.outcome)
+        elif kind == frames.VARIABLES:
+            if self.outcome is None:
+                self.outcome = Outcome(0)
+                self.run(self.outcome, None)
+            self.answer(self.outcome)
         elif kind == frames.CHECK:
             self.check(frames.read_check(body).decode("utf-8", "replace"))
             self.interrupted = False
@@ -121,7 +126,9 @@ class Kernel:
     # ---- a cell ----
 
     def run(self, outcome, source):
-        """The part that an interrupt may break off anywhere."""
+        """The part that an interrupt may break off anywhere. No source: it is the variables that are
+        asked for. That may run code of the user's (a __repr__), but it is no cell and leaves no trace
+        of one."""
         self.channel.begin()
         pthread_sigmask(SIG_UNBLOCK, self.signals)
         set_handler(SIGINT, default_int_handler)
@@ -130,22 +137,33 @@ class Kernel:
                 if self.interrupted:
                     self.interrupted = False
                     raise KeyboardInterrupt
-                self.execute(outcome.n, source)
+                if source is None:
+                    self.show_variables()
+                else:
+                    self.execute(outcome.n, source)
                 outcome.status = frames.OK
             except SystemExit as error:
                 outcome.leave(error)
             except BaseException as error:
-                sys.last_type, sys.last_value = type(error), error
-                sys.last_traceback = error.__traceback__
+                if source is not None:
+                    sys.last_type, sys.last_value = type(error), error
+                    sys.last_traceback = error.__traceback__
                 outcome.fail(error)
             if not self.channel.is_mine():
                 self.leave_child(outcome)
             self.flush()
-            figures.show_open(self.shell)
+            if source is not None:
+                figures.show_open(self.shell)
         except BaseException as error:
             if outcome.status in (None, frames.OK):
                 outcome.fail(error)
         self.closing = True
+
+    def show_variables(self):
+        shell = self.shell
+        array = variables.as_json(shell.user_ns, shell.user_ns_hidden)
+        frame = frames.display(frames.SHOWN, b"", [(variables.MIME, array)])
+        self.channel.show(frame, hold=True)
 
     def flush(self):
         """Of the streams that the user has put in place of ours; dead ones are replaced."""

@@ -198,6 +198,11 @@ def _place(code, line):
     where = _file(code.co_filename, line)
     if code.co_name == "<module>":
         return [where]
+    return [f"{where}, in {_qualname(code)}({parameters(code)})"]
+
+
+def parameters(code):
+    """The names of a function's parameters."""
     count = code.co_argcount + code.co_kwonlyargcount
     names = list(code.co_varnames[:count])
     if code.co_flags & CO_VARARGS:
@@ -205,7 +210,7 @@ def _place(code, line):
         count += 1
     if code.co_flags & CO_VARKEYWORDS:
         names.append("**" + code.co_varnames[count])
-    return [f"{where}, in {_qualname(code)}({cut(', '.join(names), LINE_MAX)})"]
+    return cut(", ".join(names), LINE_MAX)
 
 
 def _file(filename, line):

@@ -21,7 +21,7 @@ from traitlets.config import Config
 
 from . import blas, figures, heap, keyboard, printing, reseed, tracebacks
 from .channel import Channel
-from .frames import HEADER, PASS, RUN, frame
+from .frames import HEADER, PASS, RUN, VARIABLES, frame
 from .kernel import Kernel
 from .shell import Shell
 from .streams import Pipe, text_stream
@@ -141,7 +141,7 @@ def _warm_up(kernel):
         if module is None or module in sys.modules:
             cells += codes * 2
     with warnings.catch_warnings():
-        _rehearse(kernel, cells)
+        _rehearse(kernel, cells, ROUNDS)
     signal.signal(signal.SIGINT, handler)
     for name, value in state.items():
         setattr(sys, name, value)
@@ -149,9 +149,9 @@ def _warm_up(kernel):
         sys.__dict__.pop(name, None)
 
 
-def _rehearse(kernel, cells):
-    """Run cells as a session would, with an owner made of functions and output to nowhere, and
-    leave no trace of them."""
+def _rehearse(kernel, cells, listings=0):
+    """Run cells as a session would, with an owner made of functions and output to nowhere, ask for
+    the variables so many times, and leave no trace of it."""
     channel, streams = kernel.channel, kernel.streams
     names = dict(kernel.shell.user_ns)
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -159,9 +159,9 @@ def _rehearse(kernel, cells):
         stream.buffer.fd = nowhere
         setattr(sys, name, stream)
     channel.connect(len, lambda size: frame(PASS, channel.fences.to_bytes(4, "little")))
-    for n, code in enumerate(cells, 1):
-        body = HEADER.pack(n, len(code)) + code.encode()
-        channel.received = [(RUN, body)]
+    orders = [(RUN, HEADER.pack(n, len(code)) + code.encode()) for n, code in enumerate(cells, 1)]
+    for order in orders + [(VARIABLES, b"")] * listings:
+        channel.received = [order]
         kernel.turn()
     channel.pid = None
     os.close(nowhere)
