@@ -1,0 +1,276 @@
+/* notebook: see notebook.h. Runs in the gate.
+ *
+ * What a notebook has no word for (a limit that was met, text left out, a crash) is said on stderr or as
+ * an error, so that whoever reads it sees why there is no more.
+ */
+#include "gate/notebook.h"
+
+#include <string.h>
+
+#include "base/err.h"
+
+#define DUMP (JSON_COMPACT | JSON_REAL_PRECISION(15))
+#define DEPTH_MAX 64             /* what reads notebooks is not made for more */
+#define JSON_PART_MAX (4u << 20) /* parsed JSON takes many times its text */
+
+/* ---- JSON ---- */
+
+static void set(json_t *object, const char *key, json_t *value)
+{
+    if (json_object_set_new(object, key, value) < 0)
+        bug("cannot build a notebook (%s)", key);
+}
+
+static void append(json_t *array, json_t *value)
+{
+    if (json_array_append_new(array, value) < 0)
+        bug("cannot build a notebook");
+}
+
+/* A member that is a text, or the empty one. */
+static json_t *text_of(const json_t *object, const char *key)
+{
+    json_t *j = json_object_get(object, key);
+
+    return json_is_string(j) ? json_incref(j) : json_string("");
+}
+
+static bool is_shallow(json_t *j, unsigned depth)
+{
+    const char *key;
+    json_t *inner;
+    size_t i;
+
+    if (depth > DEPTH_MAX)
+        return false;
+    json_object_foreach(j, key, inner) if (!is_shallow(inner, depth + 1)) return false;
+    json_array_foreach(j, i, inner) if (!is_shallow(inner, depth + 1)) return false;
+    return true;
+}
+
+static json_t *object_of(const json_t *object, const char *key)
+{
+    json_t *j = json_object_get(object, key);
+
+    return json_is_object(j) && is_shallow(j, 0) ? json_incref(j) : json_object();
+}
+
+static int add_piece(const char *data, size_t len, void *ctx)
+{
+    buf_add(ctx, data, len);
+    return 0;
+}
+
+static void dump(struct buf *b, json_t *j)
+{
+    if (json_dump_callback(j, add_piece, b, DUMP) < 0)
+        bug("cannot write a notebook");
+    json_decref(j);
+}
+
+/* ---- outputs ---- */
+
+static json_t *stream_of(const char *name, json_t *text)
+{
+    json_t *j = json_object();
+
+    set(j, "output_type", json_string("stream"));
+    set(j, "name", json_string(name));
+    set(j, "text", text);
+    return j;
+}
+
+static bool is_json_type(const char *type)
+{
+    size_t n = strlen(type);
+
+    return strcmp(type, "application/json") == 0 || (n > 5 && strcmp(type + n - 5, "+json") == 0);
+}
+
+/* Parts as a cell has them, only that what is JSON is itself and not its text: a chart would not be
+ * drawn else. */
+static json_t *bundle_of(const json_t *output)
+{
+    json_t *parts = object_of(output, "data"), *bundle = json_object(), *part;
+    const char *type;
+
+    json_object_foreach(parts, type, part)
+    {
+        json_t *parsed = NULL;
+        if (!json_is_string(part))
+            continue;
+        if (is_json_type(type) && json_string_length(part) <= JSON_PART_MAX)
+            parsed = json_loadb(json_string_value(part), json_string_length(part),
+                                JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+        if (!parsed || !is_shallow(parsed, 0)) {
+            json_decref(parsed);
+            parsed = json_incref(part);
+        }
+        set(bundle, type, parsed);
+    }
+    json_decref(parts);
+    return bundle;
+}
+
+static json_t *shown_of(const json_t *output, const char *kind)
+{
+    json_t *j = json_object();
+
+    set(j, "output_type", json_string(kind));
+    set(j, "data", bundle_of(output));
+    set(j, "metadata", object_of(output, "metadata"));
+    return j;
+}
+
+static void add_output(json_t *outputs, const json_t *output, json_int_t n)
+{
+    const char *type = json_string_value(json_object_get(output, "type"));
+
+    if (!type)
+        return;
+    if (strcmp(type, "stdout") == 0 || strcmp(type, "stderr") == 0) {
+        append(outputs, stream_of(type, text_of(output, "text")));
+    } else if (strcmp(type, "display") == 0) {
+        append(outputs, shown_of(output, "display_data"));
+    } else if (strcmp(type, "result") == 0) {
+        json_t *j = shown_of(output, "execute_result");
+        set(j, "execution_count", json_integer(n));
+        append(outputs, j);
+    }
+}
+
+static json_t *lines_of(json_t *text)
+{
+    const char *at = json_string_value(text), *end = at + json_string_length(text);
+    json_t *lines = json_array();
+
+    while (at < end) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        size_t len = (size_t)((newline ? newline : end) - at);
+        append(lines, json_stringn_nocheck(at, len));
+        at += len + (newline != NULL);
+    }
+    json_decref(text);
+    return lines;
+}
+
+static void add_error(json_t *outputs, json_t *name, json_t *value, json_t *traceback)
+{
+    json_t *j = json_object();
+
+    set(j, "output_type", json_string("error"));
+    set(j, "ename", name);
+    set(j, "evalue", value);
+    set(j, "traceback", lines_of(traceback));
+    append(outputs, j);
+}
+
+/* ---- what a notebook has no word for ---- */
+
+static json_int_t count_of(const json_t *object, const char *key)
+{
+    json_int_t n = json_integer_value(json_object_get(object, key));
+
+    return n > 0 ? n : 0;
+}
+
+static void add_note(json_t *outputs, struct buf *text)
+{
+    append(outputs, stream_of("stderr", json_stringn_nocheck(text->data, text->len)));
+    text->len = 0;
+}
+
+static void add_notes(json_t *outputs, const json_t *cell, const char *status)
+{
+    const json_t *limit = json_object_get(cell, "limit");
+    const json_t *truncated = json_object_get(cell, "truncated");
+    cleanup_buf struct buf b = {0};
+
+    if (truncated) {
+        buf_add_fmt(&b,
+                    "[retort: left out in the middle: %" JSON_INTEGER_FORMAT
+                    " bytes of stdout, %" JSON_INTEGER_FORMAT " of stderr]\n",
+                    count_of(truncated, "stdout_bytes"), count_of(truncated, "stderr_bytes"));
+        add_note(outputs, &b);
+    }
+    if (json_is_string(json_object_get(limit, "kind"))) {
+        json_t *number = json_object_get(limit, "limit");
+        buf_add_fmt(&b, "[retort: this cell %s the limit \"%s\"",
+                    strcmp(status, "limit") == 0 ? "was ended by" : "met",
+                    json_string_value(json_object_get(limit, "kind")));
+        if (json_is_number(number))
+            buf_add_fmt(&b, ", which is %.15g", json_number_value(number));
+        buf_add_text(&b, "]\n");
+        add_note(outputs, &b);
+    }
+}
+
+/* Ends that have no error of their own. */
+static void add_end(json_t *outputs, const char *status)
+{
+    static const char *const ends[][3] = {
+        {"interrupted", "Interrupted", "this cell was stopped before it came to its end"},
+        {"crashed", "Crashed", "the interpreter died in this cell"},
+        {"limit", "Limit", "this cell met a limit and was ended"},
+    };
+
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+        if (strcmp(status, ends[i][0]) == 0)
+            add_error(outputs, json_string(ends[i][1]), json_string(ends[i][2]),
+                      json_sprintf("%s: %s", ends[i][1], ends[i][2]));
+}
+
+static json_t *outputs_of(const json_t *cell, json_int_t n)
+{
+    const json_t *error = json_object_get(cell, "error");
+    const char *status = json_string_value(json_object_get(cell, "status"));
+    json_t *outputs = json_array(), *output;
+    size_t i;
+
+    status = status ? status : "";
+    json_array_foreach(json_object_get(cell, "outputs"), i, output) add_output(outputs, output, n);
+    add_notes(outputs, cell, status);
+    if (json_is_object(error))
+        add_error(outputs, text_of(error, "name"), text_of(error, "value"),
+                  text_of(error, "traceback"));
+    else
+        add_end(outputs, status);
+    return outputs;
+}
+
+/* ---- the notebook ---- */
+
+void notebook_begin(struct buf *b)
+{
+    buf_add_text(b, "{\"cells\":[\n");
+}
+
+void notebook_cell(struct buf *b, const json_t *cell, bool first)
+{
+    json_int_t n = count_of(cell, "n");
+    json_t *j = json_object();
+
+    set(j, "cell_type", json_string("code"));
+    set(j, "id", json_sprintf("cell-%" JSON_INTEGER_FORMAT, n));
+    set(j, "metadata", json_object());
+    set(j, "execution_count", json_integer(n));
+    set(j, "source", text_of(cell, "code"));
+    set(j, "outputs", outputs_of(cell, n));
+    if (!first)
+        buf_add_text(b, ",\n");
+    dump(b, j);
+}
+
+void notebook_end(struct buf *b, const char *session_id)
+{
+    json_t *metadata = json_pack(
+        "{s:{s:s,s:s,s:s}, s:{s:s,s:s,s:s}, s:{s:s}}", "kernelspec", "display_name", "Python 3",
+        "language", "python", "name", "python3", "language_info", "name", "python",
+        "file_extension", ".py", "mimetype", "text/x-python", "retort", "session", session_id);
+
+    if (!metadata)
+        bug("cannot build a notebook");
+    buf_add_text(b, "\n],\"metadata\":");
+    dump(b, metadata);
+    buf_add_text(b, ",\"nbformat\":4,\"nbformat_minor\":5}\n");
+}

@@ -1,0 +1,225 @@
+/* A journal as a notebook: each thing a cell can have, and that nbformat takes it for valid. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "gate/notebook.h"
+
+/* Every kind of output and every end; '`' stands for '"'. */
+static const char *const cells[] = {
+    "{`n`:1,`code`:`x = 1`,`status`:`ok`,`outputs`:[],`files`:[]}",
+    "{`n`:2,`code`:`é\\n`,`status`:`ok`,`outputs`:[{`type`:`stdout`,`text`:`a\\nb`},"
+    "{`type`:`stderr`,`text`:`\\u0000€`},"
+    "{`type`:`display`,`data`:{`image/png`:`iVBORw0KGgo=`,`text/plain`:`fig`},"
+    "`metadata`:{`a`:[1]}},"
+    "{`type`:`result`,`data`:{`text/plain`:`2`,`application/json`:`{\\`k\\`: [1.5]}`,"
+    "`application/vnd.x+json`:`not JSON`},`metadata`:{}}]}",
+    "{`n`:3,`code`:`1/0`,`status`:`error`,`outputs`:[],`error`:{`name`:`ZeroDivisionError`,"
+    "`value`:`division by zero`,`traceback`:`one\\ntwo\\n\\nthree\\n`}}",
+    "{`n`:4,`code`:`while 1: 0`,`status`:`limit`,`outputs`:[],`error`:{`name`:`KeyboardInterrupt`,"
+    "`value`:``,`traceback`:`t`},`limit`:{`kind`:`wall`,`limit`:1.5,`used`:1.6},"
+    "`truncated`:{`stdout_bytes`:7,`stderr_bytes`:0}}",
+    "{`n`:5,`code`:``,`status`:`crashed`,`outputs`:[]}",
+    "{`n`:6,`code`:``,`status`:`interrupted`,`outputs`:[]}",
+    "{`n`:7,`code`:``,`status`:`limit`,`limit`:{`kind`:`memory`,`limit`:null,`used`:5}}",
+    "{`n`:8}",
+    "{`n`:9,`code`:5,`status`:[],`outputs`:[1,{},{`type`:`stdout`},{`type`:`other`},"
+    "{`type`:`display`,`data`:{`text/plain`:1},`metadata`:7}],`error`:{},`limit`:4}",
+};
+#define N_CELLS (sizeof(cells) / sizeof(cells[0]))
+
+static json_t *parse(const char *text)
+{
+    char *quoted = xstrdup(text);
+
+    for (char *p = quoted; *p; p++)
+        if (*p == '`')
+            *p = '"';
+    json_t *j = json_loads(quoted, JSON_ALLOW_NUL, NULL);
+    assert_non_null(j);
+    free(quoted);
+    return j;
+}
+
+static void write_all(struct buf *b)
+{
+    notebook_begin(b);
+    for (size_t i = 0; i < N_CELLS; i++) {
+        json_t *cell = parse(cells[i]);
+        notebook_cell(b, cell, i == 0);
+        json_decref(cell);
+    }
+    notebook_end(b, "n1.abc\"d");
+}
+
+/* The notebook, and in it the cell with this number. */
+static json_t *notebook(size_t n, json_t **ret_outputs)
+{
+    cleanup_buf struct buf b = {0};
+
+    write_all(&b);
+    json_t *j = json_loadb(b.data, b.len, JSON_ALLOW_NUL, NULL);
+    assert_non_null(j);
+    json_t *cell = json_array_get(json_object_get(j, "cells"), n - 1);
+    assert_int_equal(json_integer_value(json_object_get(cell, "execution_count")), n);
+    *ret_outputs = json_object_get(cell, "outputs");
+    return j;
+}
+
+static void assert_json(const json_t *j, const char *expected)
+{
+    char *text = json_dumps(j, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+    json_t *e = parse(expected);
+    char *sorted = json_dumps(e, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+
+    assert_string_equal(text, sorted);
+    free(text);
+    free(sorted);
+    json_decref(e);
+}
+
+static void assert_outputs(size_t n, const char *expected)
+{
+    json_t *outputs, *j = notebook(n, &outputs);
+
+    assert_json(outputs, expected);
+    json_decref(j);
+}
+
+static void a_cell_is_a_code_cell(void **state)
+{
+    json_t *outputs, *j = notebook(1, &outputs);
+    (void)state;
+
+    assert_int_equal(json_array_size(json_object_get(j, "cells")), N_CELLS);
+    assert_json(json_array_get(json_object_get(j, "cells"), 0),
+                "{`cell_type`:`code`,`id`:`cell-1`,`metadata`:{},`execution_count`:1,"
+                "`source`:`x = 1`,`outputs`:[]}");
+    assert_int_equal(json_integer_value(json_object_get(j, "nbformat")), 4);
+    assert_int_equal(json_integer_value(json_object_get(j, "nbformat_minor")), 5);
+    assert_json(json_object_get(j, "metadata"),
+                "{`kernelspec`:{`display_name`:`Python 3`,`language`:`python`,`name`:`python3`},"
+                "`language_info`:{`name`:`python`,`file_extension`:`.py`,"
+                "`mimetype`:`text/x-python`},`retort`:{`session`:`n1.abc\\`d`}}");
+    json_decref(j);
+}
+
+static void an_empty_journal_is_a_notebook(void **state)
+{
+    cleanup_buf struct buf b = {0};
+    (void)state;
+
+    notebook_begin(&b);
+    notebook_end(&b, "s");
+    json_t *j = json_loadb(b.data, b.len, 0, NULL);
+    assert_int_equal(json_array_size(json_object_get(j, "cells")), 0);
+    assert_true(json_is_object(j));
+    json_decref(j);
+}
+
+static void outputs_keep_their_order_and_kind(void **state)
+{
+    (void)state;
+    assert_outputs(2, "[{`output_type`:`stream`,`name`:`stdout`,`text`:`a\\nb`},"
+                      "{`output_type`:`stream`,`name`:`stderr`,`text`:`\\u0000€`},"
+                      "{`output_type`:`display_data`,`data`:{`image/png`:`iVBORw0KGgo=`,"
+                      "`text/plain`:`fig`},`metadata`:{`a`:[1]}},"
+                      "{`output_type`:`execute_result`,`execution_count`:2,`metadata`:{},"
+                      "`data`:{`text/plain`:`2`,`application/json`:{`k`:[1.5]},"
+                      "`application/vnd.x+json`:`not JSON`}}]");
+}
+
+static void errors_have_their_traceback_in_lines(void **state)
+{
+    (void)state;
+    assert_outputs(3, "[{`output_type`:`error`,`ename`:`ZeroDivisionError`,"
+                      "`evalue`:`division by zero`,`traceback`:[`one`,`two`,``,`three`]}]");
+}
+
+static void a_reader_sees_why_there_is_no_more(void **state)
+{
+    (void)state;
+    assert_outputs(4,
+                   "[{`output_type`:`stream`,`name`:`stderr`,`text`:`[retort: left out in the "
+                   "middle: 7 bytes of stdout, 0 of stderr]\\n`},"
+                   "{`output_type`:`stream`,`name`:`stderr`,`text`:`[retort: this cell was ended "
+                   "by the limit \\`wall\\`, which is 1.5]\\n`},"
+                   "{`output_type`:`error`,`ename`:`KeyboardInterrupt`,`evalue`:``,"
+                   "`traceback`:[`t`]}]");
+    assert_outputs(5, "[{`output_type`:`error`,`ename`:`Crashed`,`evalue`:`the interpreter died in "
+                      "this cell`,`traceback`:[`Crashed: the interpreter died in this cell`]}]");
+    assert_outputs(6, "[{`output_type`:`error`,`ename`:`Interrupted`,`evalue`:`this cell was "
+                      "stopped before it came to its end`,`traceback`:[`Interrupted: this cell was "
+                      "stopped before it came to its end`]}]");
+    assert_outputs(7, "[{`output_type`:`stream`,`name`:`stderr`,`text`:`[retort: this cell was "
+                      "ended by the limit \\`memory\\`]\\n`},"
+                      "{`output_type`:`error`,`ename`:`Limit`,`evalue`:`this cell met a limit and "
+                      "was ended`,`traceback`:[`Limit: this cell met a limit and was ended`]}]");
+}
+
+/* What would be valid JSON, and more than Python's own parser can take. */
+static void deep_values_are_left_as_text(void **state)
+{
+    cleanup_buf struct buf deep = {0}, b = {0};
+    (void)state;
+
+    for (int i = 0; i < 1500; i++)
+        buf_add_text(&deep, "[");
+    for (int i = 0; i < 1500; i++)
+        buf_add_text(&deep, "]");
+    json_t *array = json_loads(buf_text(&deep), 0, NULL);
+    json_t *cell =
+        json_pack("{s:i,s:[{s:s,s:{s:s},s:{s:o}}]}", "n", 1, "outputs", "type", "display", "data",
+                  "application/json", deep.data, "metadata", "a", array);
+    assert_non_null(cell);
+    notebook_begin(&b);
+    notebook_cell(&b, cell, true);
+    notebook_end(&b, "s");
+    json_decref(cell);
+    assert_null(strstr(buf_text(&b), "{\"a\":["));
+    assert_non_null(strstr(b.data, "\"application/json\":\"[[["));
+}
+
+static void nbformat_finds_it_valid(void **state)
+{
+    char path[] = "/tmp/retort-test-notebook-XXXXXX";
+    cleanup_buf struct buf b = {0};
+    char command[512];
+    (void)state;
+
+    write_all(&b);
+    cleanup_fd int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(fd_write_all(fd, b.data, b.len), 0);
+    snprintf(command, sizeof(command),
+             "/usr/bin/python3 -c 'import nbformat, sys; b = nbformat.read(sys.argv[1], 4); "
+             "nbformat.validate(b); assert len(b.cells) == %zu' %s",
+             N_CELLS, path);
+    int status = system(command);
+    unlink(path);
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_cell_is_a_code_cell),
+        cmocka_unit_test(an_empty_journal_is_a_notebook),
+        cmocka_unit_test(outputs_keep_their_order_and_kind),
+        cmocka_unit_test(errors_have_their_traceback_in_lines),
+        cmocka_unit_test(a_reader_sees_why_there_is_no_more),
+        cmocka_unit_test(deep_values_are_left_as_text),
+        cmocka_unit_test(nbformat_finds_it_valid),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
