@@ -1,28 +1,19 @@
-/* changes: what happened to the files of the workspace since the last time somebody asked. */
+/* changes: what happened to the files of the workspace since the last time somebody asked.
+ *
+ * What is told is what differs in inode, size, time of writing or time of change. What is written
+ * through a shared mapping alone leaves none of these in a tmpfs, and is not told.
+ */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
+#include "init/snapshot.h"
 
-/* How many files are looked at. A workspace with more of them is told as far as that goes. */
-#define CHANGES_FILES 20000
-#define CHANGES_DEPTH 64
 /* How many bytes are hashed for one report: a sparse file may claim to have a terabyte. What is over
  * it is told without a hash. */
 #define CHANGES_HASHED (1ULL << 30)
-
-struct entry {
-    char *path;
-    uint64_t size, mtime_ns, ctime_ns, inode;
-};
-
-struct snapshot {
-    struct entry *list; /* sorted by path */
-    unsigned n, cap;
-    bool cut; /* there was more than we look at */
-};
 
 struct changes {
     struct snapshot known;
@@ -40,8 +31,11 @@ struct change {
     bool has_sha256;
 };
 
-/* Tell every change, and remember what is there now. -1 with a reason when not all could be seen. */
-int changes_report(struct changes *c, void (*tell)(void *ctx, const struct change *), void *ctx,
-                   struct err *e);
+/* Tell every change, in the order of paths, and remember what is there now. -1 with a reason when not
+ * all could be seen. */
+typedef void change_tell(void *ctx, const struct change *c);
+int changes_report(struct changes *c, change_tell *tell, void *ctx, struct err *e);
 /* This file is known as it is now: the next report does not tell it. */
 void changes_accept(struct changes *c, const char *path);
+/* What is gone at this path, or below it, is not told either. */
+void changes_forget(struct changes *c, const char *path);

@@ -3,9 +3,11 @@
  * and anything above the start. */
 #include "init/files.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -13,16 +15,21 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "box/box.h"
 
 #define SAFE (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV)
 
+/* How deep a tree may be that is deleted, and how many things may be in it: somebody in the box may add
+ * to it all the time. */
+#define DELETE_DEPTH 64
+#define DELETE_MOST 1000000
+
 static int root = -1;
 
-int files_init(struct err *e)
+int files_init(const char *path, struct err *e)
 {
-    root = open(BOX_WORKSPACE, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return root < 0 ? err_set(e, errno, "cannot open " BOX_WORKSPACE) : 0;
+    fd_close(&root);
+    root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return root < 0 ? err_set(e, errno, "cannot open %s", path) : 0;
 }
 
 int files_root(void)
@@ -38,7 +45,7 @@ static int open_safely(int dir, const char *path, uint64_t flags)
 
 /* Relative, no empty, "." or ".." component. The kernel would refuse the dangerous ones; this is for
  * a clear answer, and so that one file has one name. */
-static int check_path(const char *path, struct err *e)
+int files_check(const char *path, struct err *e)
 {
     const char *p = path;
 
@@ -59,7 +66,7 @@ int files_open(const char *path, struct file_facts *ret, struct err *e)
 {
     struct stat st;
 
-    if (check_path(path, e) < 0)
+    if (files_check(path, e) < 0)
         return -1;
     /* O_NONBLOCK: opening a FIFO would wait for its other end. */
     cleanup_fd int fd = open_safely(root, path, O_RDONLY | O_NONBLOCK);
@@ -73,11 +80,18 @@ int files_open(const char *path, struct file_facts *ret, struct err *e)
     return fd_steal(&fd);
 }
 
+int files_stat(const char *path, struct stat *ret)
+{
+    cleanup_fd int fd = open_safely(root, path, O_PATH);
+
+    return fd < 0 || fstat(fd, ret) < 0 ? errno : 0;
+}
+
 int files_parent(const char *path, const char **ret_name, struct err *e)
 {
     char part[256];
 
-    if (check_path(path, e) < 0)
+    if (files_check(path, e) < 0)
         return -1;
     cleanup_fd int dir = dup(root);
     for (const char *slash; (slash = strchr(path, '/')); path = slash + 1) {
@@ -93,6 +107,85 @@ int files_parent(const char *path, const char **ret_name, struct err *e)
     }
     *ret_name = path;
     return fd_steal(&dir);
+}
+
+/* ---- deleting ---- */
+
+/* A directory that its owner has made unreadable is to go like any other. By a descriptor, so that the
+ * right one is changed whatever has the name by now. */
+static int open_shut(int parent, const char *name)
+{
+    char self[64];
+    cleanup_fd int place = openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (place < 0)
+        return -1;
+    snprintf(self, sizeof(self), "/proc/self/fd/%d", place);
+    if (chmod(self, 0700) < 0)
+        return -1;
+    return openat(place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static int delete_in(int dir, unsigned depth, unsigned *left, struct err *e);
+
+static int delete_one(int parent, const char *name, unsigned depth, unsigned *left, struct err *e)
+{
+    if ((*left)-- == 0)
+        return err_set(e, EBUSY, "there is more and more in the directory"), *left = 0, -1;
+    if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
+        return 0;
+    if (errno != EISDIR)
+        return err_set(e, errno, "cannot delete \"%s\"", name);
+    if (depth == 0)
+        return err_set(e, E2BIG, "the directories are nested more than %d deep", DELETE_DEPTH);
+    int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir < 0 && errno == EACCES)
+        dir = open_shut(parent, name);
+    if (dir < 0)
+        return err_set(e, errno, "cannot open the directory \"%s\"", name);
+    if (delete_in(dir, depth - 1, left, e) < 0)
+        return -1;
+    if (unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+        return err_set(e, errno, "cannot delete the directory \"%s\"", name);
+    return 0;
+}
+
+/* Empty `dir`, which is taken over. */
+static int delete_in(int dir, unsigned depth, unsigned *left, struct err *e)
+{
+    DIR *d = fdopendir(dir);
+    int result = 0;
+
+    if (!d) {
+        close(dir);
+        return err_set(e, ENOMEM, "cannot read a directory");
+    }
+    for (struct dirent *entry; result == 0 && (entry = readdir(d));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            result = delete_one(dirfd(d), entry->d_name, depth, left, e);
+    closedir(d);
+    return result;
+}
+
+int files_delete(const char *path, struct err *e)
+{
+    char parent[FILES_PATH] = ".";
+    unsigned left = DELETE_MOST;
+    struct stat st;
+
+    if (files_check(path, e) < 0)
+        return -1;
+    const char *slash = strrchr(path, '/');
+    if (slash)
+        snprintf(parent, sizeof(parent), "%.*s", (int)(slash - path), path);
+    cleanup_fd int dir = open_safely(root, parent, O_PATH | O_DIRECTORY);
+    if (dir < 0)
+        return err_set(e, errno,
+                       errno == ELOOP ? "symbolic links are not followed" : "cannot find it");
+    const char *name = slash ? slash + 1 : path;
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return err_set(e, errno, "cannot find it");
+    return delete_one(dir, name, DELETE_DEPTH, &left, e);
 }
 
 void files_space(uint64_t *ret_bytes, uint64_t *ret_files)

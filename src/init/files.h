@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 
@@ -11,15 +12,25 @@ struct file_facts {
     uint64_t size, mtime_ns;
 };
 
-/* Open the workspace, once, when the root stands. */
-int files_init(struct err *e);
+/* Open the workspace, which is at `path`, once. */
+int files_init(const char *path, struct err *e);
 int files_root(void);
+
+/* A clear answer to a path that leads nowhere, before anything is done for it. */
+int files_check(const char *path, struct err *e);
 
 /* A read-only descriptor of a regular file. */
 int files_open(const char *path, struct file_facts *ret, struct err *e);
 
+/* What has this name now, a link itself. 0, or an errno. */
+int files_stat(const char *path, struct stat *ret);
+
 /* The directory that holds `path`, made where it is missing, and the last component's name. */
 int files_parent(const char *path, const char **ret_name, struct err *e);
+
+/* Remove what has this name: a link itself and not what it points to, a directory with all that is in
+ * it. What fails half-way leaves the rest. */
+int files_delete(const char *path, struct err *e);
 
 /* What is used: bytes and inodes. */
 void files_space(uint64_t *ret_bytes, uint64_t *ret_files);

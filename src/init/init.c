@@ -24,6 +24,7 @@
 #include "base/fd.h"
 #include "init/changes.h"
 #include "init/files.h"
+#include "init/snapshot.h"
 #include "init/transfer.h"
 #include "init/usage.h"
 #include "wire/fields.h"
@@ -34,6 +35,7 @@
 #define KERNEL_PID 2 /* we start nothing ourselves, so it is the first that comes in */
 #define SETUP_FD 3
 #define FILES_FD 4
+#define LIST_BYTES (MSG_SIZE / 2) /* in one message of a list; one more path fits in any case */
 
 struct init {
     int setup, files;
@@ -199,11 +201,66 @@ static void on_usage(struct init *in, struct fields *f, struct msg *m)
     answer(in, &b, -1);
 }
 
+static void on_list(struct init *in, struct fields *f, struct msg *m)
+{
+    cleanup_buf struct buf b = {0};
+    struct snapshot now;
+    struct err e;
+    (void)m;
+
+    uint32_t req = fields_get_u32(f);
+    if (snapshot_take(&now, NULL, NULL, &e) < 0) {
+        answer_done(in, req, e.code, e.text);
+        return;
+    }
+    for (unsigned i = 0; i < now.n; i++) {
+        const struct entry *x = &now.list[i];
+        if (b.len == 0) {
+            msg_begin(&b, FILE_ENTRIES);
+            fields_put_u32(&b, req);
+        }
+        fields_put_u64(&b, x->size);
+        fields_put_u64(&b, x->mtime_ns);
+        fields_put_text(&b, x->path);
+        if (b.len < LIST_BYTES && i + 1 < now.n)
+            continue;
+        answer(in, &b, -1);
+        b.len = 0;
+    }
+    bool cut = now.cut;
+    snapshot_done(&now);
+    if (cut)
+        answer_done(in, req, E2BIG, "the workspace has more files than retort lists");
+    else
+        answer_done(in, req, 0, "");
+}
+
+static void on_delete(struct init *in, struct fields *f, struct msg *m)
+{
+    char path[FILES_PATH];
+    struct err e;
+    (void)m;
+
+    uint32_t req = fields_get_u32(f);
+    fields_get_text(f, path, sizeof(path));
+    if (!fields_end(f)) {
+        answer_done(in, req, EINVAL, "the path is too long or not a path");
+        return;
+    }
+    int result = files_delete(path, &e);
+    changes_forget(&in->changes, path); /* what is gone now was not a cell's doing */
+    if (result < 0)
+        answer_done(in, req, e.code ? e.code : EIO, e.text);
+    else
+        answer_done(in, req, 0, "");
+}
+
 static void on_message(struct init *in, struct msg *m)
 {
     static void (*const handlers[])(struct init *, struct fields *, struct msg *) = {
         [FILE_PUT] = on_put,         [FILE_PUT_END] = on_put_end, [FILE_GET] = on_get,
         [FILE_CHANGES] = on_changes, [FILE_SPACE] = on_space,     [FILE_USAGE] = on_usage,
+        [FILE_LIST] = on_list,       [FILE_DELETE] = on_delete,
     };
     struct fields f;
 
@@ -343,7 +400,7 @@ void init_run(struct box_init *b, int setup_fd, int files_fd)
         say_failed(in.setup, failed, &e);
         _exit(1);
     }
-    if (files_init(&e) < 0) {
+    if (files_init(BOX_WORKSPACE, &e) < 0) {
         say_failed(in.setup, "init-workspace", &e);
         _exit(1);
     }

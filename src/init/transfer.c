@@ -16,6 +16,8 @@
 
 int transfers_begin(struct transfers *t, uint32_t req, const char *path, int *pipe, struct err *e)
 {
+    if (files_check(path, e) < 0)
+        return -1;
     if (t->n == TRANSFERS)
         return err_set(e, EBUSY, "%d uploads are under way; wait for one", TRANSFERS);
     /* Nameless until it is whole: the guest cannot even see it. */

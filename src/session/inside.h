@@ -6,7 +6,9 @@
  *     channel.c  bytes from a box: its two pipes, its frames
  *     course.c   the course of a cell: the state machine below
  *     verdict.c  what to call the end of a cell
- *     files.c    messages to and from a box's init
+ *     requests.c what its owner asks of a box's init
+ *     files.c    what init answers
+ *     waiting.c  the same calls, for who waits
  *
  * States of a session, and what ends each:
  *
@@ -47,6 +49,9 @@
 #define SETTLE_US 5000000        /* for init's answers after a cell, and a second more for each */
 #define SETTLE_BYTES (64u << 20) /* of the workspace, which it hashes */
 #define CPU_CHECK_US 5000        /* the least time between two looks at the CPU meter */
+#define FILES_PATIENCE_US                                                                          \
+    30000000 /* for init's answers to requests for files, without any progress */
+#define FILES_PATH_LONGEST 4095
 #define SCRATCH (256u << 10)
 
 enum session_state { OPENING, IDLE, RUNNING, STOPPING, SILENT, DYING, SETTLING, ENDED };
@@ -95,14 +100,29 @@ struct course {
     uint32_t changes_req, space_req, barrier_req;
 };
 
-/* A request of a blocking helper, on its stack. */
+/* See requests.c. */
 struct file_request {
     struct file_request *next;
+    struct session *session;
     uint32_t req;
-    bool answered;
-    int error; /* errno; 0: done */
-    char reason[256];
-    int fd; /* GET's answer */
+    unsigned type; /* enum file_msg */
+    file_answered *done;
+    file_listed *entry;
+    void *ctx;
+    int64_t deadline_us;
+    bool forgotten; /* nobody wants the answer: only its end is still to be sent */
+    bool telling;   /* its `entry` is being called: it may be forgotten, but not freed */
+
+    /* an upload's end */
+    bool whole;   /* all of it is in the pipe */
+    bool end_due; /* the socket did not take FILE_PUT_END yet, with: */
+    uint64_t size;
+
+    /* a list's */
+    char *last;
+    unsigned n_listed;
+    size_t listed_bytes;
+    bool cut;
 };
 
 struct check_request {
@@ -268,9 +288,24 @@ void verdict_reach(struct session *s, struct cell *c);
 /* Does the error say that the disk is full? */
 bool verdict_no_space(const struct cell *c);
 
-/* ---- files.c ---- */
-/* Ask; 0: init cannot be asked. */
+/* ---- requests.c ---- */
+/* Ask for what a cell's course needs; 0: init cannot be asked. */
 uint32_t files_ask(struct session *s, unsigned type);
+struct file_request *request_find(struct session *s, uint32_t req);
+/* It is over: it is gone, then its owner is told. */
+void request_answer(struct file_request *r, const struct file_answer *a);
+void request_free(struct file_request *r);
+/* Send what the socket did not take before. */
+void requests_send_ends(struct session *s);
+/* init can be asked nothing any more: say so to all who wait. */
+void requests_lost(struct session *s);
+/* The session is closed: free them, and say nothing. */
+void requests_close(struct session *s);
+/* When the next one is out of time, and what is done about it. */
+int64_t requests_due_us(const struct session *s);
+void requests_timer(struct session *s, int64_t now_us);
+
+/* ---- files.c ---- */
 void files_read(struct session *s);
 /* A path that may be given to init, or come from it. */
 bool files_path_ok(const char *path, size_t len);

@@ -265,8 +265,11 @@ void link_lost(struct vessel *v, const char *why)
     if (why != v->why)
         snprintf(v->why, sizeof(v->why), "%.*s", (int)sizeof(v->why) - 1, why);
     source_watch(v, &v->keeper, 0);
-    for (struct session *s = v->sessions; s; s = s->next)
+    for (struct session *s = v->sessions; s; s = s->next) {
         if (!s->closed)
             course_lost(s, "retort's keeper is gone");
+        if (!s->closed)
+            requests_lost(s); /* its init goes with the keeper, but nobody reads its socket now */
+    }
     tell_ended(v, 0, true);
 }

@@ -148,6 +148,7 @@ void session_close_then(struct session *s, void (*gone)(void *ctx), void *ctx)
     if (gone && has_box)
         link_await_end(v, s->box, gone, ctx);
     channel_forget_check(s);
+    requests_close(s);
     /* First, so that the box is ended as a whole and not begun to be by its interpreter, which would see
      * its channel's end. One that is still being made is destroyed when it comes: see link.c. */
     if (s->has_box)

@@ -176,7 +176,11 @@ int session_variables(struct session *s, uint64_t timeout_ms, struct err *e);
  * path is relative to the workspace.
  *
  * Asked without waiting: the answer comes from the vessel's loop, exactly once, or never when it was
- * cancelled or the session closed meanwhile. NULL (with an error): could not even be asked. */
+ * cancelled or the session closed meanwhile. NULL (with an error): could not even be asked; EBUSY: 64
+ * requests are under way in this session. The request is gone when its answer is told. A box that does
+ * not answer for 30 s is told as ETIMEDOUT.
+ *
+ * From `done` everything may be called; from `entry` what does not drive the vessel. */
 struct file_request;
 
 struct file_answer {
@@ -190,10 +194,13 @@ typedef void file_answered(void *ctx, const struct file_answer *a);
 struct file_request *session_ask_get(struct session *s, const char *path, file_answered *done,
                                      void *ctx, struct err *e);
 /* *ret_pipe: where the contents go; non-blocking, the caller's. The file appears whole after
- * session_put_all. An answer that comes earlier is a refusal (no space). */
+ * session_put_all. An answer that comes earlier is a refusal (no space; EBUSY: 16 uploads are under
+ * way); the pipe says EPIPE from then on. Nothing limits the time until session_put_all: how long a box
+ * that does not read is waited for is the caller's business. */
 struct file_request *session_ask_put(struct session *s, const char *path, int *ret_pipe,
                                      file_answered *done, void *ctx, struct err *e);
-/* All of it is in the pipe: so many bytes. */
+/* All of it is in the pipe: so many bytes. UINT64_MAX: it takes no more (EPIPE), and the answer is to say
+ * why. */
 void session_put_all(struct file_request *r, uint64_t size);
 /* `entry` for each regular file, in the order of their paths (bytes), then `done`. E2BIG: there are more
  * than are told. */
@@ -205,7 +212,8 @@ struct file_request *session_ask_delete(struct session *s, const char *path, fil
                                         void *ctx, struct err *e);
 struct file_request *session_ask_space(struct session *s, file_answered *done, void *ctx,
                                        struct err *e);
-/* No answer is wanted any more; an upload leaves nothing behind. */
+/* No answer is wanted any more. An upload leaves nothing behind, unless session_put_all came before: then
+ * it may be complete already. */
 void session_file_cancel(struct file_request *r);
 
 /* The same, waiting: these drive the vessel until they are done. */

@@ -155,14 +155,18 @@ static void tick(struct vessel *v)
         return;
     int64_t now = clock_now_us();
     v->armed_us = NEVER;
-    for (struct session *s = v->sessions; s; s = s->next)
+    for (struct session *s = v->sessions; s; s = s->next) {
         if (!s->closed && (s->deadline_us <= now || s->cpu_check_us <= now))
             course_timer(s, now);
+        if (!s->closed)
+            requests_timer(s, now);
+    }
     for (struct session *s = v->sessions; s; s = s->next) {
         if (s->closed)
             continue;
         vessel_arm(v, s->deadline_us);
         vessel_arm(v, s->cpu_check_us);
+        vessel_arm(v, requests_due_us(s));
     }
 }
 

@@ -50,6 +50,8 @@ enum file_msg {
     FILE_CHANGES = 4, /* u32 req: what is new since the last time, with hashes */
     FILE_SPACE = 5,   /* u32 req: how full is the workspace */
     FILE_USAGE = 6,   /* u32 req: what the box has used; asked where there is no cgroup to read */
+    FILE_LIST = 7,    /* u32 req: every regular file, in the order of their paths' bytes */
+    FILE_DELETE = 8,  /* u32 req, text path: a file, or a directory with all that is in it */
 
     FILE_DONE = 16,     /* u32 req, u32 errno (0: done), text reason */
     FILE_OPENED = 17,   /* u32 req, u64 size, u64 mtime_ns; fd */
@@ -58,6 +60,8 @@ enum file_msg {
     FILE_USED = 19,     /* u32 req, u64 bytes, u64 files */
     FILE_USAGE_IS = 20, /* u32 req, u64 cpu_us (all processes of the box, dead ones too), u64
                            peak_bytes, u64 times that no further process could be started */
+    FILE_ENTRIES = 21,  /* u32 req, then as many as fit: u64 size, u64 mtime_ns, bytes path; then
+                           FILE_DONE ends the list (E2BIG: there are more) */
 };
 
 enum file_change { FILE_CREATED = 0, FILE_CHANGED = 1, FILE_DELETED = 2 };

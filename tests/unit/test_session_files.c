@@ -203,7 +203,7 @@ static void a_refusal_says_why(void **state)
 /* init ran out of space half-way and closed the pipe: no SIGPIPE, and its reason is told. */
 static void a_full_disk_half_way_says_why(void **state)
 {
-    cleanup_fd int fd = make_source(1000000);
+    cleanup_fd int fd = make_source(3000000); /* more than a pipe holds */
     struct err e;
     (void)state;
 
