@@ -63,7 +63,9 @@ static int init_identity(void *ctx, struct err *e)
 {
     const struct box_plan *p = ((struct box_init *)ctx)->plan;
     bool apart = p->own_ids && p->has_cgroup;
-    return identity_become(apart ? BOX_INIT_ID : BOX_USER_ID, p->own_ids, e);
+    const int id = apart ? BOX_INIT_ID : BOX_USER_ID;
+
+    return identity_become(id, id, p->own_ids, e);
 }
 
 /* /proc/self/cgroup would tell where on the host the box is. */
@@ -233,7 +235,7 @@ static int kernel_process_group(void *ctx, struct err *e)
 
 static int kernel_user(void *ctx, struct err *e)
 {
-    return identity_become(BOX_USER_ID, ((struct box_kernel *)ctx)->plan->own_ids, e);
+    return identity_become(BOX_USER_ID, BOX_USER_ID, ((struct box_kernel *)ctx)->plan->own_ids, e);
 }
 
 static int kernel_capabilities(void *ctx, struct err *e)

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int identity_become(uid_t id, bool groups, struct err *e)
+int identity_become(uid_t uid, gid_t gid, bool groups, struct err *e)
 {
     /* Without this the change of uid would clear the capabilities that the next steps need; they
      * are given up one by one there. */
@@ -19,8 +19,8 @@ int identity_become(uid_t id, bool groups, struct err *e)
         return err_set(e, errno, "cannot set the secure bits");
     if (groups && setgroups(0, NULL) < 0)
         return err_set(e, errno, "cannot give up the supplementary groups");
-    if (setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0)
-        return err_set(e, errno, "cannot become user %u", id);
+    if (setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
+        return err_set(e, errno, "cannot become user %u", uid);
     return 0;
 }
 

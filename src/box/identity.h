@@ -8,7 +8,7 @@
 
 /* Take the ids for good; capabilities stay until identity_drop. With `groups` the supplementary
  * groups are given up too (an ordinary user's namespace cannot). */
-int identity_become(uid_t id, bool groups, struct err *e);
+int identity_become(uid_t uid, gid_t gid, bool groups, struct err *e);
 
 /* Files are opened and made as this user from now on; everything else stays. */
 int identity_files_as(uid_t id, struct err *e);

@@ -162,7 +162,7 @@ static void add_to_notebook(void *ctx, uint32_t n, const char *json, size_t len)
     json_t *cell = json_loadb(json, len, 0, NULL);
 
     if (cell)
-        notebook_cell(&b->out, cell);
+        notebook_cell(&b->out, cell, b->last == 0);
     json_decref(cell);
     b->last = n;
     b->n++;
@@ -213,10 +213,10 @@ void call_notebook(struct request *r)
         MHD_SIZE_UNKNOWN, 64 << 10, read_notebook, b, notebook_done);
     if (!response)
         bug("out of memory (a notebook)");
-    response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/x-ipynb+json");
+    response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, NOTEBOOK_TYPE);
     response_header(response, MHD_HTTP_HEADER_CONTENT_DISPOSITION,
                     "attachment; filename=\"session.ipynb\"");
     response_header(response, "X-Content-Type-Options", "nosniff");
     response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-    request_answer(r, 200, response);
+    request_reply(r, 200, response);
 }

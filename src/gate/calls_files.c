@@ -10,9 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gate/archive.h"
 #include "gate/calls.h"
 #include "gate/headers.h"
+#include "gate/zip.h"
 
 #define BLOCK (64u << 10)
 
@@ -112,7 +112,7 @@ static void send_range(struct fetch *f, const struct file_answer *a)
                  (unsigned long long)last, (unsigned long long)a->size);
         response_header(response, MHD_HTTP_HEADER_CONTENT_RANGE, text);
     }
-    request_answer(r, part ? 206 : 200, response);
+    request_reply(r, part ? 206 : 200, response);
     transfer_sending(&f->t);
 }
 
@@ -187,7 +187,7 @@ struct list {
     unsigned limit;
     char *after;
     /* as a zip: */
-    struct archive *archive;
+    struct zip *zip;
     unsigned next;
     bool in_file, over;
 };
@@ -200,8 +200,8 @@ static void list_free(struct transfer *t)
         free(l->files[i].path);
     free(l->files);
     free(l->after);
-    if (l->archive)
-        archive_free(l->archive);
+    if (l->zip)
+        zip_free(l->zip);
     free(l);
 }
 
@@ -287,7 +287,7 @@ static void on_zip_file(void *ctx, const struct file_answer *a)
     l->t.asked = NULL;
     /* One that has vanished since it was listed is simply not in it. */
     if (!a->e)
-        l->in_file = archive_file(l->archive, f->path, a->fd, a->size, a->mtime_ns, &e) == 0;
+        l->in_file = zip_file(l->zip, f->path, a->fd, a->size, a->mtime_ns, &e) == 0;
     request_resume(l->t.request);
 }
 
@@ -297,13 +297,13 @@ static int zip_more(struct list *l)
     struct err e;
 
     if (l->in_file) {
-        int r = archive_step(l->archive, &e);
+        int r = zip_step(l->zip, &e);
         l->in_file = r > 0;
         return r < 0 ? -1 : 1;
     }
     if (l->next == l->n) {
         l->over = true;
-        return archive_close(l->archive, &e) < 0 ? -1 : 1;
+        return zip_close(l->zip, &e) < 0 ? -1 : 1;
     }
     l->t.asked =
         session_ask_get(l->t.live->session, l->files[l->next].path, on_zip_file, l, &e);
@@ -318,7 +318,7 @@ static ssize_t read_zip(void *ctx, uint64_t pos, char *to, size_t max)
 
     if (r->gone || !l)
         return MHD_CONTENT_READER_END_WITH_ERROR;
-    struct buf *out = archive_out(l->archive);
+    struct buf *out = zip_out(l->zip);
     while (out->len == 0) {
         int more = l->over ? -1 : zip_more(l);
         if (more < 0)
@@ -344,7 +344,7 @@ static void on_zip_listed(void *ctx, const struct file_answer *a)
         failed(&l->t, a->e);
         return;
     }
-    l->archive = archive_new();
+    l->zip = zip_new();
     struct MHD_Response *response =
         MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_zip, r, NULL);
     if (!response)
@@ -354,7 +354,7 @@ static void on_zip_listed(void *ctx, const struct file_answer *a)
                     "attachment; filename=\"workspace.zip\"");
     response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     response_header(response, "X-Content-Type-Options", "nosniff");
-    request_answer(r, 200, response);
+    request_reply(r, 200, response);
     transfer_sending(&l->t);
 }
 

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -201,7 +202,7 @@ static void on_vessel(struct watch *w, uint32_t events)
     (void)events;
 
     if (vessel_dispatch(g->vessel, &e) < 0) {
-        strncpy(g->keeper_gone, e.text, sizeof(g->keeper_gone) - 1);
+        snprintf(g->keeper_gone, sizeof(g->keeper_gone), "%.255s", e.text);
         g->stopping = true;
     }
 }

@@ -105,7 +105,7 @@ void request_kick(struct request *r)
     request_resume(r);
 }
 
-void request_answer(struct request *r, unsigned status, struct MHD_Response *response)
+void request_reply(struct request *r, unsigned status, struct MHD_Response *response)
 {
     assert_that(!r->response && !r->queued);
     request_unwork(r);
@@ -193,12 +193,16 @@ static int check_route(struct request *r)
     return -1;
 }
 
-static bool is_json(const char *type)
+/* JSON, or what curl says when it is told nothing. */
+static bool may_be_json(const char *type)
 {
-    static const char json[] = "application/json";
+    static const char *const types[] = {"application/json", "application/x-www-form-urlencoded"};
     size_t len = strcspn(type, "; \t");
 
-    return len == sizeof(json) - 1 && strncasecmp(type, json, len) == 0;
+    for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+        if (len == strlen(types[i]) && strncasecmp(type, types[i], len) == 0)
+            return true;
+    return false;
 }
 
 /* What the headers say of the body. Two ways to tell its length are a way to tell two of us different
@@ -219,7 +223,7 @@ static int check_body(struct request *r)
     }
     if (r->route->body != BODY_JSON)
         return 0;
-    if (type && !is_json(type)) {
+    if (type && !may_be_json(type)) {
         reply_error(r, 415, "unsupported_media_type", "send \"Content-Type: application/json\"");
         return -1;
     }

@@ -195,7 +195,7 @@ void request_work(struct request *r, void (*abandon)(void *work), void *work);
 /* The work is done, or given up: nobody is to be told. */
 void request_unwork(struct request *r);
 /* Take the answer; whoever waits is woken. */
-void request_answer(struct request *r, unsigned status, struct MHD_Response *response);
+void request_reply(struct request *r, unsigned status, struct MHD_Response *response);
 /* The sink can go on, or an answer's reader has more to give. */
 void request_resume(struct request *r);
 /* From an answer's reader: there is nothing now. */
@@ -369,7 +369,7 @@ void transfer_sending(struct transfer *t);
 /* What a file's failure is to a client. */
 void reply_file_failed(struct request *r, const struct err *e);
 json_t *file_json(const char *path, uint64_t size, uint64_t mtime_ns);
-void transfers_end(struct live *l);
+void live_end_transfers(struct live *l);
 
 /* Contents on their way into a box, in pieces. */
 struct upload {

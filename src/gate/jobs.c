@@ -214,23 +214,13 @@ static void answer_cell(struct live *l, struct job *j, struct cell *c)
     j->request = NULL;
 }
 
-static const struct mime_part *variables_part(const struct cell *c)
-{
-    for (unsigned i = 0; i < c->n_outputs; i++)
-        for (unsigned k = 0; k < c->outputs[i].n_parts; k++)
-            if (strcmp(c->outputs[i].parts[k].type, VARIABLES_TYPE) == 0)
-                return &c->outputs[i].parts[k];
-    return NULL;
-}
-
 static void answer_variables(struct job *j, const struct cell *c)
 {
-    const struct mime_part *part = variables_part(c);
-    json_t *list = part ? json_loadb(part->data, part->len, 0, NULL) : NULL;
+    json_t *list = cell_variables_json(c);
     struct request *r = j->request;
 
     j->request = NULL;
-    if (r && json_is_array(list))
+    if (r && list)
         reply_json(r, 200, page_json(json_incref(list), NULL));
     else if (r)
         reply_error(r, 409, "no_variables", "the interpreter could not list its variables (%s)",

@@ -199,7 +199,7 @@ void live_end(struct live *l, const char *reason)
         return;
     l->ending = reason;
     jobs_refuse(l);
-    transfers_end(l);
+    live_end_transfers(l);
     if (l->creator) {
         struct request *r = l->creator;
         l->creator = NULL;

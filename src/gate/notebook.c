@@ -37,14 +37,14 @@ static json_t *text_of(const json_t *object, const char *key)
 
 static bool is_shallow(json_t *j, unsigned depth)
 {
-    const char *key;
-    json_t *inner;
-    size_t i;
-
     if (depth > DEPTH_MAX)
         return false;
-    json_object_foreach(j, key, inner) if (!is_shallow(inner, depth + 1)) return false;
-    json_array_foreach(j, i, inner) if (!is_shallow(inner, depth + 1)) return false;
+    for (void *i = json_object_iter(j); i; i = json_object_iter_next(j, i))
+        if (!is_shallow(json_object_iter_value(i), depth + 1))
+            return false;
+    for (size_t i = 0; i < json_array_size(j); i++)
+        if (!is_shallow(json_array_get(j, i), depth + 1))
+            return false;
     return true;
 }
 
@@ -87,27 +87,30 @@ static bool is_json_type(const char *type)
     return strcmp(type, "application/json") == 0 || (n > 5 && strcmp(type + n - 5, "+json") == 0);
 }
 
-/* Parts as a cell has them, only that what is JSON is itself and not its text: a chart would not be
+/* A part as the cell has it, only that what is JSON is itself and not its text: a chart would not be
  * drawn else. */
+static json_t *part_of(const char *type, json_t *text)
+{
+    size_t len = json_string_length(text);
+
+    if (!is_json_type(type) || len > JSON_PART_MAX)
+        return json_incref(text);
+    json_t *value =
+        json_loadb(json_string_value(text), len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    if (value && is_shallow(value, 0))
+        return value;
+    json_decref(value);
+    return json_incref(text);
+}
+
 static json_t *bundle_of(const json_t *output)
 {
-    json_t *parts = object_of(output, "data"), *bundle = json_object(), *part;
-    const char *type;
+    json_t *parts = object_of(output, "data"), *bundle = json_object();
 
-    json_object_foreach(parts, type, part)
-    {
-        json_t *parsed = NULL;
-        if (!json_is_string(part))
-            continue;
-        if (is_json_type(type) && json_string_length(part) <= JSON_PART_MAX)
-            parsed = json_loadb(json_string_value(part), json_string_length(part),
-                                JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-        if (!parsed || !is_shallow(parsed, 0)) {
-            json_decref(parsed);
-            parsed = json_incref(part);
-        }
-        set(bundle, type, parsed);
-    }
+    for (void *i = json_object_iter(parts); i; i = json_object_iter_next(parts, i))
+        if (json_is_string(json_object_iter_value(i)))
+            set(bundle, json_object_iter_key(i),
+                part_of(json_object_iter_key(i), json_object_iter_value(i)));
     json_decref(parts);
     return bundle;
 }
@@ -224,11 +227,12 @@ static json_t *outputs_of(const json_t *cell, json_int_t n)
 {
     const json_t *error = json_object_get(cell, "error");
     const char *status = json_string_value(json_object_get(cell, "status"));
-    json_t *outputs = json_array(), *output;
-    size_t i;
+    const json_t *from = json_object_get(cell, "outputs");
+    json_t *outputs = json_array();
 
     status = status ? status : "";
-    json_array_foreach(json_object_get(cell, "outputs"), i, output) add_output(outputs, output, n);
+    for (size_t i = 0; i < json_array_size(from); i++)
+        add_output(outputs, json_array_get(from, i), n);
     add_notes(outputs, cell, status);
     if (json_is_object(error))
         add_error(outputs, text_of(error, "name"), text_of(error, "value"),

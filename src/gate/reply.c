@@ -39,14 +39,14 @@ struct MHD_Response *response_buffer(struct buf *body, const char *type)
 
 void reply_text(struct request *r, unsigned status, const char *type, struct buf *body)
 {
-    request_answer(r, status, response_buffer(body, type));
+    request_reply(r, status, response_buffer(body, type));
 }
 
 void reply_empty(struct request *r, unsigned status)
 {
     struct buf none = {0};
 
-    request_answer(r, status, response_buffer(&none, NULL));
+    request_reply(r, status, response_buffer(&none, NULL));
 }
 
 static int to_buf(const char *data, size_t len, void *ctx)
@@ -68,7 +68,7 @@ static struct MHD_Response *json_response(json_t *body)
 
 void reply_json(struct request *r, unsigned status, json_t *body)
 {
-    request_answer(r, status, json_response(body));
+    request_reply(r, status, json_response(body));
 }
 
 void reply_json_at(struct request *r, unsigned status, const char *location, json_t *body)
@@ -76,7 +76,7 @@ void reply_json_at(struct request *r, unsigned status, const char *location, jso
     struct MHD_Response *response = json_response(body);
 
     response_header(response, MHD_HTTP_HEADER_LOCATION, location);
-    request_answer(r, status, response);
+    request_reply(r, status, response);
 }
 
 static struct MHD_Response *error_response(unsigned status, const char *code, const char *fmt,
@@ -99,7 +99,7 @@ void reply_error(struct request *r, unsigned status, const char *code, const cha
     va_start(ap, fmt);
     struct MHD_Response *response = error_response(status, code, fmt, ap);
     va_end(ap);
-    request_answer(r, status, response);
+    request_reply(r, status, response);
 }
 
 void reply_later(struct request *r, unsigned status, unsigned seconds, const char *code,
@@ -113,7 +113,7 @@ void reply_later(struct request *r, unsigned status, unsigned seconds, const cha
     va_end(ap);
     snprintf(after, sizeof(after), "%u", seconds);
     response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, after);
-    request_answer(r, status, response);
+    request_reply(r, status, response);
 }
 
 void reply_store_failed(struct request *r, const struct err *e)

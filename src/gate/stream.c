@@ -87,7 +87,7 @@ struct stream *stream_new(struct request *r)
     response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     response_header(response, "X-Content-Type-Options", "nosniff");
     response_header(response, "X-Accel-Buffering", "no"); /* nginx would hold it back */
-    request_answer(r, 200, response);
+    request_reply(r, 200, response);
     return s;
 }
 

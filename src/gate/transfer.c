@@ -66,7 +66,7 @@ void transfer_sending(struct transfer *t)
     request_work(t->request, on_abandoned, t);
 }
 
-void transfers_end(struct live *l)
+void live_end_transfers(struct live *l)
 {
     struct transfer *t;
 
@@ -182,7 +182,9 @@ size_t upload_write(struct upload *u, const char *data, size_t len)
             watch_set(u->live->gate, &u->pipe, u->fd, EPOLLOUT);
             return at;
         } else if (errno != EINTR) {
-            return len; /* init has closed it: its answer says why */
+            session_put_all(u->asked, UINT64_MAX); /* init has closed it: its answer says why */
+            close_upload(u);
+            return len;
         }
     }
     return len;
@@ -190,8 +192,9 @@ size_t upload_write(struct upload *u, const char *data, size_t len)
 
 void upload_finish(struct upload *u)
 {
-    if (u->asked)
-        session_put_all(u->asked, u->total);
+    if (u->fd < 0)
+        return; /* it was refused: `done` was told, or will be */
+    session_put_all(u->asked, u->total);
     close_upload(u);
 }
 

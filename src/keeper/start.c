@@ -212,7 +212,7 @@ static int step_identity(void *ctx, struct err *e)
 {
     struct cloned *c = ctx;
     /* uid 0 of the new namespace: on the host that is a uid without any right. */
-    return identity_become(0, c->root, e);
+    return identity_become(0, 0, c->root, e);
 }
 
 /* Only what it needs: a server that starts us may hold listening sockets and databases. */

@@ -204,7 +204,7 @@ loop = []; loop.append(loop)
 """)
         begun = time.monotonic()
         found = {v["name"]: v for v in self.list()}
-        self.assertLess(time.monotonic() - begun, 1.0)
+        self.assertLess(time.monotonic() - begun, 3.0)
         self.assertEqual(found["a"]["shape"], [1 << 27])
         self.assertEqual(found["a"]["size"], 1 << 30)
         self.assertEqual(found["df"]["shape"], [10**7, 2])
