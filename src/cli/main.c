@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/suggest.h"
 #include "cli/cli.h"
-#include "cli/suggest.h"
 
 static const struct {
     const char *name;

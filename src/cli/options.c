@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/suggest.h"
 #include "cli/cli.h"
-#include "cli/suggest.h"
 
 /* Values of the shared options; a verb's own use letters. */
 enum { OPT_HELP = 0x1000, OPT_JSON, OPT_ENVIRONMENT, OPT_LIMIT };

@@ -1,5 +1,5 @@
 /* suggest: see suggest.h. */
-#include "cli/suggest.h"
+#include "base/suggest.h"
 
 #include <string.h>
 
