@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SECONDS_MOST 1e12
+
 enum unit { SECONDS, BYTES, COUNT, CORES };
 
 static const struct {
@@ -18,8 +20,8 @@ static const struct {
     double least; /* in the user's unit: below it nothing could run */
     double most;  /* above it the kernel would refuse, or a number overflow */
 } table[] = {
-    {"timeout", SECONDS, offsetof(struct limits, timeout_ms), 60 * 1000, 0.001, 1e12},
-    {"cpu", SECONDS, offsetof(struct limits, cpu_ms), LIMIT_NONE, 0.001, 1e12},
+    {"timeout", SECONDS, offsetof(struct limits, timeout_ms), 60 * 1000, 0.001, SECONDS_MOST},
+    {"cpu", SECONDS, offsetof(struct limits, cpu_ms), LIMIT_NONE, 0.001, SECONDS_MOST},
     {"memory", BYTES, offsetof(struct limits, memory), 1ULL << 30, 16 << 20, 1e18},
     {"disk", BYTES, offsetof(struct limits, disk), 512ULL << 20, 4096, 1e18},
     {"files", COUNT, offsetof(struct limits, files), 10000, 16, 1e12},
@@ -57,6 +59,27 @@ static int parse_number(const char *text, double *ret, const char **ret_rest)
     return 0;
 }
 
+int limits_parse_seconds(const char *text, double *ret, struct err *e)
+{
+    static const struct {
+        const char *suffix;
+        double seconds;
+    } units[] = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
+    const char *rest;
+    double number;
+
+    if (parse_number(text, &number, &rest) == 0) {
+        for (unsigned i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+            double seconds = number * units[i].seconds;
+            if (strcmp(rest, units[i].suffix) != 0 || seconds > SECONDS_MOST)
+                continue;
+            *ret = seconds;
+            return 0;
+        }
+    }
+    return err_set(e, 0, "\"%s\" is not a time: write seconds, or 20m, 2h, 7d", text);
+}
+
 int limits_parse_size(const char *text, uint64_t *ret, struct err *e)
 {
     static const char suffixes[] = "kmgt";
@@ -91,6 +114,8 @@ static int parse_value(unsigned i, const char *value, double *ret, struct err *e
         *ret = (double)bytes;
         return 0;
     }
+    if (table[i].unit == SECONDS)
+        return limits_parse_seconds(value, ret, e) < 0 ? err_wrap(e, "%s", table[i].name) : 0;
     if (parse_number(value, ret, &rest) < 0 || *rest)
         return err_set(e, 0, "%s: \"%s\" is not a number", table[i].name, value);
     if (table[i].unit == COUNT && *ret != floor(*ret))

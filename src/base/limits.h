@@ -25,10 +25,12 @@ struct limits {
 /* The defaults of the contract. */
 void limits_default(struct limits *ret);
 
-/* Set one by its name ("memory", "512m"). Seconds may have a fraction; sizes take k, m, g, t
- * (1024); "none" lifts the limit. The error says what is accepted. */
+/* Set one by its name ("memory", "512m"). Seconds may have a fraction, and take s, m, h, d;
+ * sizes take k, m, g, t (1024); "none" lifts the limit. The error says what is accepted. */
 int limits_set(struct limits *l, const char *name, const char *value, struct err *e);
 
+/* "20", "1.5", "90s", "20m", "2h", "7d" → seconds. */
+int limits_parse_seconds(const char *text, double *ret, struct err *e);
 /* "512m" → bytes. */
 int limits_parse_size(const char *text, uint64_t *ret, struct err *e);
 

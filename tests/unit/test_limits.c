@@ -59,6 +59,8 @@ static void sets_by_name(void **state)
     limits_default(&l);
     assert_int_equal(limits_set(&l, "timeout", "2.5", &e), 0);
     assert_int_equal(l.timeout_ms, 2500);
+    assert_int_equal(limits_set(&l, "timeout", "5m", &e), 0);
+    assert_int_equal(l.timeout_ms, 300000);
     assert_int_equal(limits_set(&l, "memory", "64m", &e), 0);
     assert_int_equal(l.memory, 64 << 20);
     assert_int_equal(limits_set(&l, "cpus", "0.5", &e), 0);
@@ -80,8 +82,10 @@ static void refuses_with_a_reason(void **state)
         {"pids", "many", "not a number"},
         {"pids", "99999999999999", "more than can be"},
         {"cpus", "5000000", "more than can be"},
-        {"timeout", "-3", "not a number"},
-        {"timeout", "", "not a number"},
+        {"timeout", "-3", "timeout: \"-3\" is not a time"},
+        {"timeout", "", "not a time"},
+        {"timeout", "1e13", "not a time"},
+        {"cpus", "1m", "not a number"},
         {"disk", "12q", "not a size"},
     };
     struct limits l, before;
