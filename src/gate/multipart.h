@@ -16,9 +16,11 @@
 #define MULTIPART_PARTS_MAX 1000
 
 struct multipart_events {
-    /* A part begins. filename is NULL for a plain field. Both are raw bytes as text. -1 stops. */
+    /* A part begins. filename is NULL for a plain field, and "" where a browser's file field was left
+     * empty. Both are raw bytes as text; slashes and dots are still in them. -1 stops. */
     int (*begin)(void *ctx, const char *name, const char *filename);
     int (*data)(void *ctx, const char *data, size_t len);
+    /* It was whole: a sound boundary followed. */
     int (*end)(void *ctx);
 };
 

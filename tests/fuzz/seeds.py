@@ -106,9 +106,30 @@ WIRE = {
     "long": u32(0xffffffff) + u32(1),
 }
 
+# The Content-Type, a line feed, the body.
+def form(*parts, boundary=b"XX", last=b"--"):
+    lines = [b"--" + boundary + b"\r\n" + head + b"\r\n\r\n" + body + b"\r\n" for head, body in parts]
+    return (b"multipart/form-data; boundary=" + boundary + b"\n" + b"".join(lines) + b"--" + boundary +
+            last + b"\r\n")
+
+
+DISPOSITION = b"Content-Disposition: form-data; "
+MULTIPART = {
+    "field": form((DISPOSITION + b'name="a"', b"hello")),
+    "files": form((DISPOSITION + b'name="f"; filename="a.csv"\r\nContent-Type: text/csv', b"1,2\r\n3"),
+                  (DISPOSITION + b"name=\"f\"; filename=\"x\"; filename*=UTF-8''%e2%82%ac", b"\0\r\n--X")),
+    "escapes": form((DISPOSITION + b'name="a\\"b\\\\c%22%0D%0A"; filename=""', b"")),
+    "none": form(),
+    "cut": form((DISPOSITION + b"name=a", b"x"), last=b""),
+    "around": b'multipart/form-data; boundary="X Y"\nbefore\r\n--X Y \r\n' + DISPOSITION +
+              b"name=a\r\n\r\n--X Y--after",
+    "encoded": form((DISPOSITION + b"name=a\r\nContent-Transfer-Encoding: base64", b"eA==")),
+}
+
 
 def main():
-    for name, seeds in {"frames": FRAMES, "files": FILES, "output": OUTPUT, "wire": WIRE}.items():
+    for name, seeds in {"frames": FRAMES, "files": FILES, "output": OUTPUT, "wire": WIRE,
+                        "multipart": MULTIPART}.items():
         folder = pathlib.Path(sys.argv[1]) / name
         folder.mkdir(parents=True, exist_ok=True)
         for seed, data in seeds.items():
