@@ -126,10 +126,22 @@ MULTIPART = {
     "encoded": form((DISPOSITION + b"name=a\r\nContent-Transfer-Encoding: base64", b"eA==")),
 }
 
+# Which parser (see fuzz_headers.c), then the text.
+HEADERS = {
+    "range": u8(0) + b"bytes=2-5", "suffix": u8(0) + b"bytes=-3", "open": u8(0) + b"bytes=3-",
+    "overflow": u8(0) + b"bytes=18446744073709551616-",
+    "path": u8(1) + b"dir/a%20b%2Fc.csv", "up": u8(1) + b"a/%2e%2e/b",
+    "name": u8(2) + "dir/\"€\\%\r\n".encode() + b"\xff",
+    "host": u8(3) + b"localhost:8722", "six": u8(3) + b"[::1]:8722", "four": u8(3) + b"127.0.0.1",
+    "ours": u8(3) + b"Retort.example.org.", "origin": u8(3) + b"http://localhost:8722",
+    "chat": u8(3) + b"https://chat.example.org", "user": u8(3) + b"http://localhost:8722@evil",
+    "accept": u8(4) + b'a/b;x=","; q=0, text/event-stream;q=0.1', "type": u8(5) + b"a/b.tar.gz",
+}
+
 
 def main():
     for name, seeds in {"frames": FRAMES, "files": FILES, "output": OUTPUT, "wire": WIRE,
-                        "multipart": MULTIPART}.items():
+                        "multipart": MULTIPART, "headers": HEADERS}.items():
         folder = pathlib.Path(sys.argv[1]) / name
         folder.mkdir(parents=True, exist_ok=True)
         for seed, data in seeds.items():
