@@ -2,6 +2,7 @@
 """Writes the seeds of the fuzz targets: one sound example of each thing a parser reads, so that the
 fuzzer starts where the interesting code is. Usage: seeds.py DIRECTORY"""
 import pathlib
+import re
 import struct
 import sys
 
@@ -138,10 +139,19 @@ HEADERS = {
     "accept": u8(4) + b'a/b;x=","; q=0, text/event-stream;q=0.1', "type": u8(5) + b"a/b.tar.gz",
 }
 
+SHIPPED = pathlib.Path(__file__).parents[2] / "etc/retort.conf"
+CONFIG = {
+    "shipped": SHIPPED.read_bytes(),
+    "set": re.sub(rb"(?m)^#(?=[a-z])", b"", SHIPPED.read_bytes()),
+    "none": b"memory = none\nmax_cpus=none\nidle_timeout = none # x\njournal_outputs = none\r\n",
+    "listen": b"listen = [::1]:0\nhosts = a b\norigins = http://a:1 https://b\nenvironments = a b\n",
+    "slip": b"memroy = 1g", "twice": b"pool = 1\npool = 2\n", "no-value": b"pool\n", "zero": b"timeout = 0",
+}
+
 
 def main():
     for name, seeds in {"frames": FRAMES, "files": FILES, "output": OUTPUT, "wire": WIRE,
-                        "multipart": MULTIPART, "headers": HEADERS}.items():
+                        "multipart": MULTIPART, "headers": HEADERS, "config": CONFIG}.items():
         folder = pathlib.Path(sys.argv[1]) / name
         folder.mkdir(parents=True, exist_ok=True)
         for seed, data in seeds.items():
