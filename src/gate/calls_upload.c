@@ -273,7 +273,7 @@ static int part_begin(void *ctx, const char *name, const char *filename)
     struct err e;
     (void)name;
 
-    if (!filename)
+    if (!filename || !filename[0]) /* a field, or one for a file that was left empty */
         return 0;
     if (header_check_path(filename, strlen(filename), &e) < 0) {
         reply_error(r, 400, "bad_path", "%s", e.text);

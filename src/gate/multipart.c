@@ -32,7 +32,7 @@ struct multipart {
     size_t carried; /* of these, how many came before the piece at hand */
     size_t ahead;   /* of these, how many are not of this body: the CRLF before its first byte */
     char line;      /* the last byte behind a boundary, or 0 */
-    bool in_part;
+    bool in_part, paused;
     unsigned parts;
     struct buf head;
 };
@@ -274,7 +274,9 @@ static ssize_t eat_line(struct multipart *m, const char *data, size_t len, struc
             bool was = m->in_part;
             m->state = c == '-' ? EPILOGUE : HEAD;
             m->in_part = false;
-            return was && m->events.end(m->ctx) < 0 ? -1 : (ssize_t)i + 1;
+            int r = was ? m->events.end(m->ctx) : 0;
+            m->paused = r > 0;
+            return r < 0 ? -1 : (ssize_t)i + 1;
         }
         if (!(blank_before && (blank || c == '\r')) && !(last == 0 && c == '-'))
             return err_set(e, 0,
@@ -327,35 +329,38 @@ static ssize_t eat_body(struct multipart *m, const char *data, size_t len)
     return (ssize_t)at;
 }
 
-int multipart_feed(struct multipart *m, const char *data, size_t len, struct err *e)
+static ssize_t eat(struct multipart *m, const char *data, size_t len, struct err *e)
 {
-    ssize_t n;
+    switch (m->state) {
+    case PREAMBLE:
+    case BODY:
+        return eat_body(m, data, len);
+    case LINE:
+        return eat_line(m, data, len, e);
+    case HEAD:
+        return eat_head(m, data, len, e);
+    case EPILOGUE:
+        return (ssize_t)len;
+    case FAILED:
+        break;
+    }
+    return -1;
+}
 
-    while (len > 0) {
-        switch (m->state) {
-        case PREAMBLE:
-        case BODY:
-            n = eat_body(m, data, len);
-            break;
-        case LINE:
-            n = eat_line(m, data, len, e);
-            break;
-        case HEAD:
-            n = eat_head(m, data, len, e);
-            break;
-        case EPILOGUE:
-            return 0;
-        default:
-            n = -1;
-        }
+ssize_t multipart_feed(struct multipart *m, const char *data, size_t len, struct err *e)
+{
+    size_t at = 0;
+
+    m->paused = false;
+    while (at < len && !m->paused) {
+        ssize_t n = eat(m, data + at, len - at, e);
         if (n < 0) {
             m->state = FAILED;
             return -1;
         }
-        data += n;
-        len -= (size_t)n;
+        at += (size_t)n;
     }
-    return 0;
+    return (ssize_t)at;
 }
 
 int multipart_finish(const struct multipart *m, struct err *e)

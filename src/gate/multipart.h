@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -20,7 +21,7 @@ struct multipart_events {
      * empty. Both are raw bytes as text; slashes and dots are still in them. -1 stops. */
     int (*begin)(void *ctx, const char *name, const char *filename);
     int (*data)(void *ctx, const char *data, size_t len);
-    /* It was whole: a sound boundary followed. */
+    /* It was whole: a sound boundary followed. 1: go no further for now. */
     int (*end)(void *ctx);
 };
 
@@ -31,7 +32,8 @@ struct multipart; /* opaque */
 struct multipart *multipart_new(const char *content_type, const struct multipart_events *events,
                                 void *ctx, struct err *e);
 void multipart_free(struct multipart *m);
-/* The next piece. -1: malformed, or a callback stopped it (its own error is then not touched). */
-int multipart_feed(struct multipart *m, const char *data, size_t len, struct err *e);
+/* The next piece: how much of it was read, all unless `end` said to pause. -1: malformed, or a callback
+ * stopped it (its own error is then not touched). */
+ssize_t multipart_feed(struct multipart *m, const char *data, size_t len, struct err *e);
 /* The body is over: was it whole? */
 int multipart_finish(const struct multipart *m, struct err *e);

@@ -59,7 +59,12 @@ static int read_all(const char *type, const char *body, size_t len, size_t step,
     s->open = false;
     for (size_t at = 0; at < len && r == 0; at += step) {
         size_t n = len - at < step ? len - at : step;
-        r = multipart_feed(m, body + at, n, &e) < 0 ? 1 : 0;
+        for (size_t read = 0; read < n && r == 0;) {
+            ssize_t took = multipart_feed(m, body + at + read, n - read, &e);
+            assert_that(took != 0);
+            r = took < 0 ? 1 : 0;
+            read += (size_t)took;
+        }
     }
     if (r == 0 && multipart_finish(m, &e) < 0)
         r = 2;

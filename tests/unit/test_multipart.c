@@ -48,10 +48,24 @@ static int on_end(void *ctx)
     struct story *s = ctx;
 
     buf_add_text(&s->text, ".");
-    return told(s);
+    return told(s) < 0 ? -1 : 1;
 }
 
 static const struct multipart_events events = {on_begin, on_data, on_end};
+
+/* All of it, over every pause. */
+static int feed(struct multipart *m, const char *data, size_t len, struct err *e)
+{
+    while (len > 0) {
+        ssize_t n = multipart_feed(m, data, len, e);
+        if (n < 0)
+            return -1;
+        assert_true(n > 0 && (size_t)n <= len);
+        data += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
 
 /* In two cuts: [0, a), [a, b), [b, len). The result of feeding, or of finishing when that went well. */
 static int parse(const char *type, const char *body, size_t len, size_t a, size_t b,
@@ -62,11 +76,11 @@ static int parse(const char *type, const char *body, size_t len, size_t a, size_
     assert_non_null(m);
     s->text.len = 0;
     s->events = 0;
-    int r = multipart_feed(m, body, a, e);
+    int r = feed(m, body, a, e);
     if (r == 0)
-        r = multipart_feed(m, body + a, b - a, e);
+        r = feed(m, body + a, b - a, e);
     if (r == 0)
-        r = multipart_feed(m, body + b, len - b, e);
+        r = feed(m, body + b, len - b, e);
     if (r == 0)
         r = multipart_finish(m, e);
     multipart_free(m);
@@ -89,9 +103,29 @@ static void expect_of(const char *type, const char *body, size_t len, const char
     struct multipart *m = multipart_new(type, &events, &s, &e);
     s.text.len = 0;
     for (size_t i = 0; i < len; i++)
-        assert_int_equal(multipart_feed(m, body + i, 1, &e), 0);
+        assert_int_equal(multipart_feed(m, body + i, 1, &e), 1);
     assert_int_equal(multipart_finish(m, &e), 0);
     assert_string_equal(buf_text(&s.text), story);
+    multipart_free(m);
+    buf_done(&s.text);
+}
+
+/* A pause is where the part ends, and what follows is read when it is fed again. */
+static void pauses_behind_each_part(void **state)
+{
+    static const char body[] = "--b\r\nContent-Disposition: form-data; name=\"x\"\r\n\r\none\r\n"
+                               "--b\r\nContent-Disposition: form-data; name=\"y\"\r\n\r\ntwo\r\n--b--";
+    struct story s = {0};
+    struct err e;
+    struct multipart *m = multipart_new("multipart/form-data; boundary=b", &events, &s, &e);
+    (void)state;
+
+    ssize_t n = multipart_feed(m, body, sizeof(body) - 1, &e);
+    assert_string_equal(buf_text(&s.text), "<x|->one.");
+    assert_memory_equal(body + n, "Content-Disposition: form-data; name=\"y\"", 40);
+    assert_int_equal(multipart_feed(m, body + n, sizeof(body) - 1 - (size_t)n, &e),
+                     sizeof(body) - 1 - (size_t)n);
+    assert_string_equal(buf_text(&s.text), "<x|->one.<y|->two.");
     multipart_free(m);
     buf_done(&s.text);
 }
@@ -403,8 +437,8 @@ static void a_callback_stops_it(void **state)
     struct multipart *m = multipart_new(TYPE, &events, &s, &e);
     s.events = 0;
     s.stop_at = 1;
-    assert_int_equal(multipart_feed(m, body, strlen(body), &e), -1);
-    assert_int_equal(multipart_feed(m, body, strlen(body), &e), -1);
+    assert_int_equal(feed(m, body, strlen(body), &e), -1);
+    assert_int_equal(feed(m, body, strlen(body), &e), -1);
     assert_int_equal(multipart_finish(m, &e), -1);
     assert_int_equal(s.events, 1);
     multipart_free(m);
@@ -415,6 +449,7 @@ static void a_callback_stops_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pauses_behind_each_part),
         cmocka_unit_test(fields_and_files),
         cmocka_unit_test(what_is_around_is_left_out),
         cmocka_unit_test(bodies_that_look_like_delimiters),
