@@ -24,11 +24,15 @@ enum exit_status {
 
 int verb_run(int argc, char **argv);
 int verb_repl(int argc, char **argv);
+int verb_serve(int argc, char **argv);
 int verb_doctor(int argc, char **argv);
+int verb_token(int argc, char **argv);
 
 extern const char run_help[];
 extern const char repl_help[];
+extern const char serve_help[];
 extern const char doctor_help[];
+extern const char token_help[];
 
 /* Say on stderr what is wrong with the command line, and where help is. Returns EXIT_USAGE. */
 int usage_error(const char *verb, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pwd.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/home.h"
 
 #define LINKS_MAX 16
 #define CONF_SIZE (64 << 10)
@@ -41,14 +41,6 @@ static bool lies_in(const char *path, const char *dir)
     return strncmp(path, dir, len) == 0 && (path[len] == '/' || path[len] == '\0');
 }
 
-static const char *home_directory(void)
-{
-    const char *home = getenv("HOME");
-    const struct passwd *pw = home && home[0] == '/' ? NULL : getpwuid(getuid());
-
-    return pw ? pw->pw_dir : home;
-}
-
 int environment_check_path(const char *path, struct err *e)
 {
     static const char *const never[] = {"/proc", "/sys", "/dev"}; /* nor anything in them */
@@ -73,7 +65,7 @@ int environment_check_path(const char *path, struct err *e)
                            path);
     }
     bool some_home = strncmp(path, "/home/", 6) == 0 && !strchr(path + 6, '/');
-    if (some_home || (home && home[0] == '/' && home[1] && lies_in(home, path)))
+    if (some_home || (home && home[1] && lies_in(home, path)))
         return err_set(e, 0,
                        "%s holds a person's files and cannot be shown to a box as a whole: "
                        "name the directory of the environment itself",

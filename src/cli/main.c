@@ -15,7 +15,9 @@ static const struct {
 } verbs[] = {
     {"run", verb_run, run_help, "run one program in a fresh box"},
     {"repl", verb_repl, repl_help, "an interactive session in a box"},
+    {"serve", verb_serve, serve_help, "sessions, cells and files over HTTP"},
     {"doctor", verb_doctor, doctor_help, "try every layer of isolation on this host"},
+    {"token", verb_token, token_help, "make, list and revoke tokens of the server"},
 };
 #define N_VERBS (sizeof(verbs) / sizeof(verbs[0]))
 

@@ -21,18 +21,17 @@ void options_init(struct options *o, const char *verb)
 }
 
 /* The shared options, then one for each limit, then the verb's own. */
-static void merge(const struct option *own, struct option *ret)
+static void merge(const struct option *own, bool no_box, struct option *ret)
 {
-    static const struct option shared[] = {
-        {"help", no_argument, NULL, OPT_HELP},
-        {"json", no_argument, NULL, OPT_JSON},
-        {"environment", required_argument, NULL, OPT_ENVIRONMENT},
-    };
+    static const struct option environment = {"environment", required_argument, NULL,
+                                              OPT_ENVIRONMENT};
     unsigned n = 0;
 
-    for (unsigned i = 0; i < sizeof(shared) / sizeof(shared[0]); i++)
-        ret[n++] = shared[i];
-    for (unsigned i = 0; limits_name(i); i++)
+    ret[n++] = (struct option){"help", no_argument, NULL, OPT_HELP};
+    ret[n++] = (struct option){"json", no_argument, NULL, OPT_JSON};
+    if (!no_box)
+        ret[n++] = environment;
+    for (unsigned i = 0; !no_box && limits_name(i); i++)
         ret[n++] = (struct option){limits_name(i), required_argument, NULL, OPT_LIMIT + (int)i};
     for (; own->name; own++) {
         assert_that(n < MAX_OPTIONS - 1);
@@ -86,7 +85,7 @@ int options_next(struct options *o, int argc, char **argv, const char *shorts,
     struct option all[MAX_OPTIONS];
     char colon[64];
 
-    merge(own, all);
+    merge(own, o->no_box, all);
     snprintf(colon, sizeof(colon), ":h%s", shorts);
     for (;;) {
         int c = getopt_long(argc, argv, colon, all, NULL);

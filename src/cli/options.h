@@ -1,7 +1,7 @@
 /* options: the command line of a verb.
  *
- * Every verb understands --help, --json, --environment and the limits under their names in the
- * contract; what else it takes it says in a table of its own. Mistakes are told in a sentence that
+ * Every verb understands --help and --json, and all that run code --environment and the limits under
+ * their names in the contract; what else it takes it says in a table of its own. Mistakes are told in a sentence that
  * names the verb, and end in exit status 2.
  */
 #pragma once
@@ -13,6 +13,7 @@
 
 struct options {
     const char *verb;
+    bool no_box; /* the verb runs no code: set it after options_init */
     bool json;
     bool help;
     const char *environment; /* a name or a path; "default" when not given */

@@ -3,9 +3,12 @@
  * One file, "retort.db", in the directory of the server's state. The server and `retort token` open it
  * at the same time (WAL). Times are milliseconds since 1970. A token is never stored: its SHA-256 is.
  *
- * Everything here answers at once: one writer, no fsync per cell (synchronous=NORMAL), so that it can
- * be called from the gate's loop. A lookup that finds nothing returns 0, one that finds it 1, and -1 is a
- * failure of the disk or the database.
+ * Everything here answers at once, so that it can be called from the gate's loop: one writer, no fsync
+ * per cell (synchronous=NORMAL), and a thread (made when it is needed first) for what waits for the disk.
+ * A lookup that finds nothing returns 0, one that finds it 1, and -1 is a
+ * failure of the disk or the database, told in a sentence that says what to do. Changes return 0.
+ *
+ * A store belongs to the thread that opened it. A callback may not call the function again that calls it.
  */
 #pragma once
 
@@ -17,7 +20,8 @@
 
 struct store;
 
-/* `dir` exists. The database is made or brought up to date. With NULL it is in the current directory,
+/* `dir` exists. The database is made, for the directory's owner alone, or brought up to date; one that a
+ * newer retort wrote is refused. With NULL it is in the current directory,
  * and is reached by that alone: the gate has given up the right to walk there. */
 int store_open(const char *dir, struct store **ret, struct err *e);
 void store_close(struct store *st);
@@ -44,13 +48,15 @@ struct token {
     int64_t used_ms; /* 0: never; true to a minute */
 };
 
-/* Names are 1 to 64 of letters, digits, '.', '_', '-'. A name that is there already is an error. */
+/* Names are 1 to 64 of letters, digits, '.', '_', '-', and not the local one (else the error's code is
+ * EINVAL). A name that is there already is an error (EEXIST). */
 int store_token_new(struct store *st, const char *name, const struct quota *quota, bool operator,
                     char ret_text[TOKEN_TEXT_MAX], struct err *e);
 /* A further text for the local token, which is made where it is missing: each start of a server on
- * loopback prints its own link, and sessions stay where they were. The newest four texts are valid. */
+ * loopback prints its own link, and sessions stay where they were. The newest four texts are valid. It
+ * is an operator's. */
 int store_token_local(struct store *st, char ret_text[TOKEN_TEXT_MAX], struct err *e);
-/* 1: it was there. */
+/* 1: it was there. The records of its sessions are forgotten with it. */
 int store_token_revoke(struct store *st, const char *name, struct err *e);
 int store_tokens(struct store *st, void (*each)(void *ctx, const struct token *), void *ctx,
                  struct err *e);
@@ -80,29 +86,36 @@ struct session_row {
 void session_row_done(struct session_row *r); /* frees the texts */
 
 int store_session_new(struct store *st, const struct session_row *r, struct err *e);
+/* One that has ended already keeps its first end. */
 int store_session_end(struct store *st, const char *id, const char *reason, int64_t at_ms,
                       struct err *e);
 /* One of this token's; the caller frees it with session_row_done. */
 int store_session_get(struct store *st, int64_t token, const char *id, struct session_row *ret,
                       struct err *e);
-/* Ended ones of this token, newest first, at most `limit`, that come after the session `after` (NULL:
- * from the first). */
+/* Ended ones of this token, the last made first, at most `limit`, that come after the session `after`
+ * (NULL: from the first; one that is not this token's, or is forgotten: none). */
 int store_sessions_ended(struct store *st, int64_t token, const char *after, unsigned limit,
                          void (*each)(void *ctx, const struct session_row *), void *ctx,
                          struct err *e);
-/* Nothing of it is kept. 1: it was there. */
+/* Nobody finds it any more. 1: it was there. Its cells are deleted at once where that is short work, and
+ * by the next calls of store_expire where it is not. */
 int store_session_forget(struct store *st, const char *id, struct err *e);
 
 /* Whatever still lives in the records did not survive the last server: it ended by "restart". */
 int store_sessions_restarted(struct store *st, int64_t now_ms, struct err *e);
-/* Forget sessions that ended before this. The count, or -1. */
+/* Forget sessions that ended before this, and finish what was forgotten. A call takes some 20 ms at most
+ * where there is much to do: come again while it is not 0. The call that finds nothing to do also has
+ * what was deleted taken out of the write-ahead log: call it every minute or so. How many sessions it
+ * worked on, or -1. */
 int store_expire(struct store *st, int64_t before_ms, struct err *e);
 
 /* ---- the journal ---- */
 
-/* `json` is the cell as the contract writes it. */
+/* `json` is the cell as the contract writes it. A number that the session has already is an error; for a
+ * session that is not there nothing is kept, which is none. */
 int store_cell_add(struct store *st, const char *id, uint32_t n, int64_t at_ms, const char *json,
                    size_t len, struct err *e);
+/* The caller frees it; a NUL follows it. */
 int store_cell_get(struct store *st, const char *id, uint32_t n, char **ret_json, size_t *ret_len,
                    struct err *e);
 /* In order, from the first after `after`. */

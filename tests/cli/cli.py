@@ -25,7 +25,8 @@ NOBODY = 65534
 def plain_environment(**changes):
     """What the tests' own environment must not decide."""
     env = {k: v for k, v in os.environ.items()
-           if k not in ("XDG_CONFIG_HOME", "RETORT_HISTORY", "RETORT_FAULT", "PYTHONPATH")}
+           if k not in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "RETORT_HISTORY", "RETORT_FAULT",
+                        "PYTHONPATH")}
     env.update(LC_ALL="C.UTF-8", TERM="xterm")
     env.update(changes)
     return {k: v for k, v in env.items() if v is not None}
