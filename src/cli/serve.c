@@ -128,9 +128,10 @@ static int parse(struct server *s, int argc, char **argv)
     s->config.limits = s->options.limits;
     if (optind < argc && !s->options.help)
         return usage_error("serve", "what is \"%s\"?", argv[optind]);
-    if (s->options.environment)
-        return set(s, "environments", s->options.environment);
-    return 0;
+    if (s->options.environment && (wrong = set(s, "environments", s->options.environment)))
+        return wrong;
+    struct err e;
+    return config_check(&s->config, &e) < 0 ? usage_error("serve", "%s", e.text) : 0;
 }
 
 /* ---- the port ---- */
