@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,13 @@ static int failed(const struct err *e, int status)
     return status;
 }
 
+/* The store knows its directory only as the current one. */
+static int broken(struct err *e, const char *dir)
+{
+    err_wrap(e, "in %s", dir);
+    return failed(e, EXIT_RETORT_FAILED);
+}
+
 /* ---- the three ---- */
 
 /* A token that nobody could read must not stay valid. */
@@ -72,16 +80,15 @@ static int take_back(struct store *st, const char *name)
 
 static int print_token(const struct request *r, const char *text)
 {
-    cleanup_free char *json = NULL;
-
     if (r->options.json) {
         json_t *object = json_pack("{s:s, s:s}", "name", r->name, "token", text);
-        json = object ? json_dumps(object, 0) : NULL;
+        json_dumpf(object, stdout, 0);
         json_decref(object);
-        assert_that(json);
-        text = json;
+    } else {
+        fputs(text, stdout);
     }
-    return puts(text) < 0 || fflush(stdout) != 0 ? -1 : 0;
+    putchar('\n');
+    return fflush(stdout) != 0 || ferror(stdout) ? -1 : 0;
 }
 
 static int action_new(const struct request *r, struct store *st, const char *dir)
@@ -92,8 +99,9 @@ static int action_new(const struct request *r, struct store *st, const char *dir
     if (store_token_new(st, r->name, &r->quota, r->operator, text, &e) < 0) {
         if (e.code == EINVAL)
             return usage_error("token", "%s", e.text);
-        return failed(&e, e.code == EEXIST ? 1 : EXIT_RETORT_FAILED);
+        return e.code == EEXIST ? failed(&e, 1) : broken(&e, dir);
     }
+    signal(SIGPIPE, SIG_IGN); /* or nobody would take it back */
     if (print_token(r, text) < 0)
         return take_back(st, r->name);
     if (isatty(STDERR_FILENO))
@@ -111,7 +119,7 @@ static int action_revoke(const struct request *r, struct store *st, const char *
     int found = store_token_revoke(st, r->name, &e);
 
     if (found < 0)
-        return failed(&e, EXIT_RETORT_FAILED);
+        return broken(&e, dir);
     if (found == 0) {
         err_set(&e, 0, "there is no token \"%.80s\" in %s (\"retort token list\" shows them)",
                 r->name, dir);
@@ -192,10 +200,9 @@ static int action_list(const struct request *r, struct store *st, const char *di
     int width = 4, status = 0;
     struct err e;
 
-    (void)dir;
     if (store_tokens(st, r->options.json ? list_json : widen,
                      r->options.json ? (void *)data : &width, &e) < 0) {
-        status = failed(&e, EXIT_RETORT_FAILED);
+        status = broken(&e, dir);
     } else if (r->options.json) {
         json_t *list = json_pack("{s:O, s:n}", "data", data, "next");
         json_dumpf(list, stdout, 0);
@@ -358,10 +365,8 @@ int verb_token(int argc, char **argv)
     status = enter(action, r.state, &dir, &e);
     if (status)
         return failed(&e, status);
-    if (store_open(NULL, &st, &e) < 0) {
-        err_wrap(&e, "in %s", dir);
-        return failed(&e, EXIT_RETORT_FAILED);
-    }
+    if (store_open(NULL, &st, &e) < 0)
+        return broken(&e, dir);
     status = action->run(&r, st, dir);
     store_close(st);
     return status;

@@ -78,11 +78,14 @@ class New(Tokens):
         self.fails(self.token("new", "alice"), 1, 'a token "alice" already')
 
     def test_what_cannot_be_printed_is_revoked_again(self):
-        with open("/dev/full", "wb") as full:
-            done = cli.finish(cli.start("token", "new", "alice", "--state", self.state, stdout=full))
-        self.assertStatus(done, 125)
-        self.assertIn("revoked", done.err)
-        self.assertEqual(self.list(), [])
+        reader, writer = os.pipe()
+        os.close(reader)
+        for out in (os.open("/dev/full", os.O_WRONLY), writer):
+            done = cli.finish(cli.start("token", "new", "alice", "--state", self.state, stdout=out))
+            os.close(out)
+            self.assertStatus(done, 125)
+            self.assertIn("revoked", done.err)
+            self.assertEqual(self.list(), [])
 
 
 class ListAndRevoke(Tokens):

@@ -184,12 +184,12 @@ static void much_is_forgotten_in_slices(void **state)
     int r;
 
     add_session(p->st, "a", 7);
-    add_big_cells(p->st, "a", 100, 500000, "x");
+    add_big_cells(p->st, "a", 150, 500000, "x");
     assert_int_equal(store_session_forget(p->st, "a", &e), 1);
     assert_true(place_ask(p, "SELECT count(*) FROM cells") > 0); /* or nothing is tried here */
     assert_false(there(p->st, 7, "a"));
     cells(p->st, "a", 0, 10, "");
-    assert_int_equal(add_cell(p->st, "a", 101, "{}"), 0);
+    assert_int_equal(add_cell(p->st, "a", 151, "{}"), 0);
     cells(p->st, "a", 0, 10, "");
     for (; (r = store_expire(p->st, 0, &e)) > 0; calls++)
         ;
