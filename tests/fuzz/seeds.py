@@ -60,8 +60,9 @@ FRAMES = {
     "checked": say(CHECKED, u8(1) + text(b"    ")),
 }
 
-# Answers of init. Requests count from 1: CREATE is 1, the first FILE_USAGE 2, CHANGES 3, USAGE 4.
-FILE_DONE, OPENED, CHANGE, USED, USAGE_IS = range(16, 21)
+# Answers of init. Requests count from 1: CREATE is 1, the first FILE_USAGE 2, CHANGES 3, USAGE 4, then
+# the owner's GET 5, SPACE 6, DELETE 7, PUT 8, LIST 9, and what comes next 10.
+FILE_DONE, OPENED, CHANGE, USED, USAGE_IS, ENTRIES = range(16, 22)
 
 
 def message(kind, fields, flags=0):
@@ -73,18 +74,36 @@ def change(req, path, kind=0, sha=b"\xab" * 32):
     return message(CHANGE, u32(req) + u8(kind) + u64(5) + u64(6) + text(sha) + text(path))
 
 
+def entries(req, *paths, flags=0):
+    return message(ENTRIES, u32(req) + b"".join(u64(5) + u64(6) + text(p) for p in paths), flags)
+
+
+def done_with(req, error=0, reason=b"", flags=0):
+    return message(FILE_DONE, u32(req) + u32(error) + text(reason), flags)
+
+
 ended = message(FILE_DONE, u32(3) + u32(0) + text(b""))
 usage = message(USAGE_IS, u32(4) + u64(1000) + u64(4096) + u64(0))
 FILES = {
     "none": usage + ended,
     "changes": usage + change(3, b"dir/plot.png") + change(3, b"old", 2, b"") + ended +
-               message(USED, u32(5) + u64(4096) + u64(3)),
-    "full": usage + change(3, b"a") + ended + message(USED, u32(5) + u64(1 << 29) + u64(3)),
+               message(USED, u32(10) + u64(4096) + u64(3)),
+    "full": usage + change(3, b"a") + ended + message(USED, u32(10) + u64(1 << 29) + u64(3)),
     "escape": usage + change(3, b"../etc/passwd"),
     "half-hash": usage + change(3, b"a", 0, b"abc"),
     "opened": message(OPENED, u32(3) + u64(5) + u64(6), 1) + usage + ended,
     "unasked": message(OPENED, u32(99) + u64(5) + u64(6), 1) + change(98, b"a") + ended + usage,
-    "again": usage + ended + message(FILE_DONE, u32(5) + u32(28) + text(b"no"), 2),
+    "again": usage + ended + message(FILE_DONE, u32(10) + u32(28) + text(b"no"), 2),
+    "asked": message(OPENED, u32(5) + u64(5) + u64(6), 1) + message(USED, u32(6) + u64(1) + u64(2)) +
+             done_with(7) + done_with(8) + entries(9, b"a", b"a/b") + entries(9, b"b") + done_with(9) +
+             usage + ended,
+    "refused": done_with(5, 2, b"cannot open the file") + done_with(6) + done_with(7, 39) +
+               done_with(8, 28) + done_with(9, 7),
+    "no-order": entries(9, b"b", b"a"),
+    "escaped": entries(9, b"a", b"../b"),
+    "no-file": message(OPENED, u32(5) + u64(5) + u64(6)),
+    "cancelled": entries(9, b"a", b"b", flags=8) + done_with(9) + entries(9, b"c", flags=4),
+    "closed": done_with(7, flags=16) + done_with(8),
     "empty": u8(1) + u8(0),
     "short": u8(1) + u8(3) + b"\x10\0\0",
     "unknown": message(77, u32(3)),
