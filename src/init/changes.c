@@ -104,15 +104,23 @@ static void compare(const struct teller *t, const struct snapshot *known, struct
         snapshot_sort(now);
 }
 
-int changes_report(struct changes *c, change_tell *tell, void *ctx, struct err *e)
+/* Walk, and tell. */
+static int walk(struct changes *c, const struct teller *t, struct err *e)
 {
-    const struct teller t = {c, tell, ctx};
+    bool watching = c->known.n > CHANGES_WATCHED && watch_begin(&c->watch);
     struct snapshot now;
 
-    if (snapshot_take(&now, NULL, NULL, e) < 0)
+    c->walks++;
+    if (snapshot_take(&now, watching ? watch_enter : NULL, &c->watch, e) < 0) {
+        if (watching)
+            watch_end(&c->watch, false);
         return -1;
-    c->hash_left = CHANGES_HASHED;
-    compare(&t, &c->known, &now);
+    }
+    compare(t, &c->known, &now);
+    /* A file that is written under one of its names is changed under the others too, and events tell
+     * only the first. */
+    if (watching)
+        watch_end(&c->watch, !now.cut && !now.shut && !now.linked);
     snapshot_done(&c->known);
     c->known = now;
     if (now.cut)
@@ -121,12 +129,85 @@ int changes_report(struct changes *c, change_tell *tell, void *ctx, struct err *
     return 0;
 }
 
+/* An upload's contents are written before it has a name; the kernel calls it by its number then. */
+static bool is_own(const struct changes *c, const char *path)
+{
+    char name[32];
+
+    for (unsigned i = 0; i < c->n_own; i++) {
+        snprintf(name, sizeof(name), "#%llu", (unsigned long long)c->own[i]);
+        if (strcmp(path, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What has this name now; st->st_mode is 0 where there is no file. False: there is a doubt. */
+static bool look_at(const struct changes *c, const struct touched *x, struct stat *st)
+{
+    const struct entry *known = snapshot_find(&c->known, x->path);
+    int error = files_stat(x->path, st);
+
+    if (error && error != ENOENT)
+        return false;
+    if (!error && (S_ISDIR(st->st_mode) || (S_ISREG(st->st_mode) && st->st_nlink > 1)))
+        return false;
+    if (error || !S_ISREG(st->st_mode))
+        st->st_mode = 0;
+    /* Written under a name that is not there, or is another file's by now: through a descriptor that
+     * was opened by a name since removed, or by none. Which file it was, only walking tells. */
+    if (!x->written || x->named)
+        return true;
+    if (!st->st_mode)
+        return known || is_own(c, x->path);
+    struct entry fresh = {0};
+    entry_fill(&fresh, st);
+    return !known || !entry_same(known, &fresh);
+}
+
+/* Tell what the events are about. False: there is a doubt; what was told until then is known. */
+static bool catch_up(struct changes *c, const struct teller *t)
+{
+    static struct stat now[WATCH_NAMES];
+    const struct watch *w = &c->watch;
+
+    for (unsigned i = 0; i < w->n; i++)
+        if (!look_at(c, &w->list[i], &now[i]))
+            return false;
+    for (unsigned i = 0; i < w->n; i++) {
+        struct entry *known = snapshot_find(&c->known, w->list[i].path);
+        struct entry fresh = {.path = w->list[i].path};
+        entry_fill(&fresh, &now[i]);
+        if (now[i].st_mode && !(known && entry_same(known, &fresh))) {
+            tell_one(t, &fresh, known ? FILE_CHANGED : FILE_CREATED);
+            snapshot_set(&c->known, fresh.path, &now[i]);
+        } else if (!now[i].st_mode && known) {
+            tell_one(t, known, FILE_DELETED);
+            snapshot_remove(&c->known, known);
+        }
+    }
+    return c->known.n <= SNAPSHOT_FILES;
+}
+
+int changes_report(struct changes *c, change_tell *tell, void *ctx, struct err *e)
+{
+    const struct teller t = {c, tell, ctx};
+
+    c->hash_left = CHANGES_HASHED;
+    int result = watch_read(&c->watch) && catch_up(c, &t) ? 0 : walk(c, &t, e);
+    c->n_own = 0;
+    return result;
+}
+
 void changes_accept(struct changes *c, const char *path)
 {
     struct stat st;
 
-    if (files_stat(path, &st) == 0 && S_ISREG(st.st_mode))
-        snapshot_set(&c->known, path, &st);
+    if (files_stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return;
+    snapshot_set(&c->known, path, &st);
+    if (c->n_own < CHANGES_OWN)
+        c->own[c->n_own++] = st.st_ino;
 }
 
 void changes_forget(struct changes *c, const char *path)

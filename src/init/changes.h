@@ -2,6 +2,9 @@
  *
  * What is told is what differs in inode, size, time of writing or time of change. What is written
  * through a shared mapping alone leaves none of these in a tmpfs, and is not told.
+ *
+ * Small workspaces are walked for each report. In larger ones only the names that inotify tells of are
+ * looked at (watch.h), as long as there is no doubt.
  */
 #pragma once
 
@@ -10,13 +13,23 @@
 
 #include "base/err.h"
 #include "init/snapshot.h"
+#include "init/watch.h"
 
 /* How many bytes are hashed for one report: a sparse file may claim to have a terabyte. What is over
  * it is told without a hash. */
 #define CHANGES_HASHED (1ULL << 30)
 
+/* So many files can be walked in less time than it takes to think of something better. Instances of
+ * inotify are few, where all boxes are one user of the host. */
+#define CHANGES_WATCHED 200
+#define CHANGES_OWN 256
+
 struct changes {
     struct snapshot known;
+    struct watch watch;
+    uint64_t own[CHANGES_OWN]; /* inodes of uploads since the last report */
+    unsigned n_own;
+    unsigned walks;            /* how often everything was looked at */
     uint64_t hash_left; /* of CHANGES_HASHED, in this report */
     /* Called now and then while a report takes its time; may be NULL. */
     void (*meanwhile)(void *ctx);

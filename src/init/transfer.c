@@ -12,7 +12,7 @@
 
 #define NOT_YET (UINT64_MAX - 1)
 #define GIVEN_UP UINT64_MAX
-#define CHUNK (64 << 10)
+#define CHUNK (256 << 10)
 
 int transfers_begin(struct transfers *t, uint32_t req, const char *path, int *pipe, struct err *e)
 {
