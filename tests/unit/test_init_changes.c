@@ -214,6 +214,19 @@ static void a_shut_directory_hides_nothing(void **state)
     assert_string_equal(report(), "");
 }
 
+/* Shut before it could be watched. */
+static void a_directory_that_was_always_shut_is_looked_at(void **state)
+{
+    (void)state;
+    if (changes.watch.started)
+        close(changes.watch.fd);
+    changes.watch.started = changes.watch.sound = false;
+    assert_int_equal(chmod("d", 0300), 0);
+    assert_string_equal(report(), "");
+    workspace_write("d/old", "changed");
+    assert_string_equal(report(), "~d/old");
+}
+
 static void a_file_with_two_names_changes_under_both(void **state)
 {
     (void)state;
@@ -380,6 +393,7 @@ int main(void)
         both(a_directory_becomes_a_link),
         both(trees_go),
         both(a_shut_directory_hides_nothing),
+        both(a_directory_that_was_always_shut_is_looked_at),
         both(a_file_with_two_names_changes_under_both),
         both(a_write_through_a_name_that_is_gone_is_seen),
         both(a_full_queue_loses_nothing),
