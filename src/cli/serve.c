@@ -211,13 +211,14 @@ static void count_token(void *ctx, const struct token *t)
     *(unsigned *)ctx += strcmp(t->name, TOKEN_LOCAL) != 0;
 }
 
-/* Nobody but the person at this machine may come in without a token that somebody made on purpose. */
-static int open_state(struct server *s, struct err *e)
+/* Nobody but the person at this machine may come in without a token that somebody made on purpose. As the
+ * gate already: what is in its directory is in its hands, and root would follow a link there. */
+static int look_for_tokens(struct server *s, struct err *e)
 {
     struct store *store;
     unsigned tokens = 0;
 
-    if (state_dir(s->config.state, true, &s->state, e) < 0 || store_open(s->state, &store, e) < 0)
+    if (store_open(NULL, &store, e) < 0)
         return -1;
     int r = store_tokens(store, count_token, &tokens, e);
     if (r == 0 && tokens == 0 && !s->loopback)
@@ -266,7 +267,7 @@ static int confine(struct server *s, struct err *e)
     gid_t gid = getegid();
 
     if (s->keeper.facts.root && (confine_user(s->config.user, &uid, &gid, e) < 0 ||
-                                 confine_give_state(s->state, uid, gid, e) < 0))
+                                 state_dir_give(s->state, uid, gid, e) < 0))
         return -1;
     return confine_gate(s->state, uid, gid, e);
 }
@@ -350,11 +351,13 @@ int verb_serve(int argc, char **argv)
     if (r == 0)
         r = open_port(&s, &e);
     if (r == 0)
-        r = open_state(&s, &e);
+        r = state_dir(s.config.state, true, &s.state, &e);
     if (r == 0)
         r = start_keeper(&s, &e);
     if (r == 0)
         r = confine(&s, &e);
+    if (r == 0)
+        r = look_for_tokens(&s, &e);
     if (r == 0)
         r = serve(&s, &e);
     stop(&s);

@@ -3,7 +3,6 @@
 #include "gate/confine.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pwd.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -13,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "box/identity.h"
 #include "box/landlock.h"
 
@@ -39,19 +37,6 @@ int confine_user(const char *name, uid_t *ret_uid, gid_t *ret_gid, struct err *e
         return err_set(e, errno, "there is no user \"%s\" (\"user\" in the configuration)", name);
     *ret_uid = pw ? pw->pw_uid : OWN_UID;
     *ret_gid = pw ? pw->pw_gid : OWN_UID;
-    return 0;
-}
-
-int confine_give_state(const char *dir, uid_t uid, gid_t gid, struct err *e)
-{
-    static const char *const files[] = {"retort.db", "retort.db-wal", "retort.db-shm"};
-    cleanup_fd int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    if (fd < 0 || fchown(fd, uid, gid) < 0)
-        return err_set(e, errno, "cannot give %s to user %u", dir, uid);
-    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
-        if (fchownat(fd, files[i], uid, gid, AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOENT)
-            return err_set(e, errno, "cannot give %s/%s to user %u", dir, files[i], uid);
     return 0;
 }
 

@@ -8,8 +8,6 @@
 /* Who the gate becomes when root starts it: this account, or one of retort's own where it is NULL and
  * there is no account "retort". */
 int confine_user(const char *name, uid_t *ret_uid, gid_t *ret_gid, struct err *e);
-/* Give the directory of the state and the database in it to this user. Nothing else in it is touched. */
-int confine_give_state(const char *dir, uid_t uid, gid_t gid, struct err *e);
 /* Become this user for good, in `dir`, where alone files can be made; no capability, no other program,
  * no system call that a server has no use for. The current directory is `dir` afterwards. */
 int confine_gate(const char *dir, uid_t uid, gid_t gid, struct err *e);

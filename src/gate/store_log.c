@@ -1,10 +1,12 @@
 /* store_log: carries the write-ahead log into the database, in a thread of its own.
  *
- * This is the only part of the store that waits for the disk: some 10 to 40 ms for each 4 MiB that were
- * written. The gate's loop would stand still for that long, so a thread with a connection of its own does
- * it. It can do so while the loop writes on; but the log begins anew only when a write finds all of it
- * carried over. Where writing never pauses the log would grow without end, so from LOG_MOST on the
- * writer helps, when nearly all is done already.
+ * This is the part of the store that asks the disk to finish (fsync): tens of milliseconds for each 4 MiB
+ * that were written. The gate's loop would stand still for each of them, so a thread with a connection of
+ * its own does it. A write can still meet a busy disk, only seldom.
+ *
+ * The thread can work while the loop writes on; but the log begins anew only when a write finds all of it
+ * carried over. Where writing never pauses it would grow without end, so from LOG_MOST on the writer
+ * carries over what is left.
  *
  * A thread that cannot be had is no failure: then the writer does it all.
  */
