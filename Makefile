@@ -1,7 +1,7 @@
 # The front door. Meson builds; everything that is installed is named in tools/packages.
 #
 #   make          build/retort
-#   make run      an example in a box: a table, and a picture in build/example
+#   make run      an example in a box: a table, and a picture in build/example; then a server
 #   make test     everything that has to hold
 #   make test-vm  of it, what depends on the kernel, under Debian's own in a virtual machine
 #   make bench    retort beside what you would pick instead, and beside the limit
@@ -32,6 +32,8 @@ setup-bench: setup-core
 run: all
 	@echo '$$ retort run -f examples/cities.csv -o $(BUILD)/example examples/cities.py'
 	@$(BUILD)/retort run -f examples/cities.csv -o $(BUILD)/example examples/cities.py
+	@echo '$$ retort serve --state $(BUILD)/state'
+	@tools/try-serve $(BUILD)/retort $(BUILD)/state
 
 test: setup-test compile
 	@tests/run

@@ -128,10 +128,10 @@ static void start_cell(struct run *w)
 
     l->run = NULL;
     request_unwork(r);
-    if (job_add(l, r, JOB_CELL, json_string_value(code), json_string_length(code), w->timeout_ms) <
-        0)
-        live_end(l, "deleted");
+    job_add(l, r, JOB_CELL, json_string_value(code), json_string_length(code), w->timeout_ms);
     run_free(w);
+    if (!l->running) /* it could not be begun, and has been answered */
+        live_end(l, "deleted");
 }
 
 static void next_file(struct run *w);

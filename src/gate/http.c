@@ -20,7 +20,7 @@
 #define HEADERS_MAX (32u << 10) /* of one request, and the buffer of one connection */
 #define IDLE_SECONDS 75         /* of a connection without a request */
 #define DISCARD_MAX (256u << 20)
-#define BODIES_MAX (512u << 20) /* of all requests together */
+#define BODIES_MAX (256u << 20) /* of all requests together */
 
 /* ---- small things ---- */
 
@@ -114,8 +114,17 @@ void request_reply(struct request *r, unsigned status, struct MHD_Response *resp
     request_resume(r);
 }
 
+/* A page that may call us may read the answer too. */
+static void allow_page(struct request *r)
+{
+    MHD_add_response_header(r->response, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_ORIGIN, r->origin);
+    MHD_add_response_header(r->response, MHD_HTTP_HEADER_VARY, "Origin");
+}
+
 static enum MHD_Result queue(struct request *r)
 {
+    if (r->origin)
+        allow_page(r);
     enum MHD_Result result = MHD_queue_response(r->connection, r->status, r->response);
 
     r->queued = true;
@@ -139,7 +148,9 @@ static int check_page(struct request *r)
                     "this server is not known by that name; add it to \"hosts\" in its configuration");
         return -1;
     }
+    r->origin = origin;
     if (origin && !header_origin_ok(origin, host ? host : "", r->gate->config->origins)) {
+        r->origin = NULL;
         reply_error(r, 403, "forbidden_origin",
                     "pages of that origin may not call this server; \"origins\" in its configuration "
                     "names those that may");
@@ -174,16 +185,30 @@ static int check_token(struct request *r)
     return 0;
 }
 
+/* Where the path begins: a client may name the whole of it, with scheme and host. */
+static const char *path_of(const char *uri)
+{
+    const char *scheme_end = uri[0] == '/' ? NULL : strstr(uri, "://");
+    const char *path = scheme_end ? strchr(scheme_end + 3, '/') : uri;
+
+    return path ? path : "/";
+}
+
 static int check_route(struct request *r)
 {
     cleanup_buf struct buf allow = {0};
-    size_t len = strcspn(r->uri, "?");
+    const char *from = path_of(r->uri);
+    size_t len = strcspn(from, "?");
     cleanup_free char *path = xcalloc(1, len + 1);
 
-    memcpy(path, r->uri, len);
+    memcpy(path, from, len);
     r->route = route_find(r->method, path, r->params, &allow);
     if (r->route)
         return 0;
+    if (allow.len > 0 && r->origin && strcmp(r->method, MHD_HTTP_METHOD_OPTIONS) == 0) {
+        reply_preflight(r, buf_text(&allow));
+        return -1;
+    }
     if (allow.len == 0) {
         reply_error(r, 404, "not_found", "there is no such call; /openapi.json lists them");
         return -1;

@@ -159,6 +159,7 @@ struct request {
     const struct route *route;
     char *params[PARAMS];
     struct holder *holder; /* NULL: the call is open */
+    const char *origin;    /* of the page that sent it, when it may; or NULL */
     int64_t began_us;
 
     bool started;    /* begin was called */
@@ -217,6 +218,8 @@ void reply_json(struct request *r, unsigned status, json_t *body); /* takes it o
 void reply_json_at(struct request *r, unsigned status, const char *location, json_t *body);
 void reply_text(struct request *r, unsigned status, const char *type, struct buf *body);
 void reply_empty(struct request *r, unsigned status);
+/* A browser asks beforehand what a page of another origin may do. */
+void reply_preflight(struct request *r, const char *methods);
 void reply_error(struct request *r, unsigned status, const char *code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 /* The same with Retry-After. */

@@ -49,6 +49,18 @@ void reply_empty(struct request *r, unsigned status)
     request_reply(r, status, response_buffer(&none, NULL));
 }
 
+void reply_preflight(struct request *r, const char *methods)
+{
+    struct buf none = {0};
+    struct MHD_Response *response = response_buffer(&none, NULL);
+
+    response_header(response, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_METHODS, methods);
+    response_header(response, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_HEADERS,
+                    "Authorization, X-API-Key, Content-Type, Range");
+    response_header(response, MHD_HTTP_HEADER_ACCESS_CONTROL_MAX_AGE, "600");
+    request_reply(r, 204, response);
+}
+
 static int to_buf(const char *data, size_t len, void *ctx)
 {
     buf_add(ctx, data, len);

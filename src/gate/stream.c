@@ -9,7 +9,7 @@
 #include "gate/inside.h"
 #include "session/cell_json.h"
 
-#define WAITING_MAX (16u << 20)
+#define WAITING_MAX (4u << 20)
 #define LARGE (64u << 10) /* displays over it are not sent a second time */
 #define COMMENT_MS 10000
 #define BLOCK (64u << 10)
