@@ -327,6 +327,8 @@ void jobs_next(struct live *l);
 /* Those that wait will never run. */
 void jobs_refuse(struct live *l);
 extern const struct session_events job_events;
+/* Of a display as JSON: what its parts have together. */
+size_t display_length(json_t *output);
 
 /* ---- streams (stream.c) ---- */
 

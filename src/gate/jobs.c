@@ -130,22 +130,21 @@ void jobs_next(struct live *l)
     }
 }
 
-static size_t display_size(json_t *output)
+size_t display_length(json_t *output)
 {
-    const char *type;
-    json_t *part;
-    size_t size = 0;
+    json_t *data = json_object_get(output, "data");
+    size_t length = 0;
 
-    json_object_foreach(json_object_get(output, "data"), type, part) size +=
-        json_string_length(part);
-    return size;
+    for (void *at = json_object_iter(data); at; at = json_object_iter_next(data, at))
+        length += json_string_length(json_object_iter_value(at));
+    return length;
 }
 
 /* Cut what is over the budget: displays are left out, text is cut. */
 static void fit_output(json_t *output, uint64_t *left)
 {
     json_t *text = json_object_get(output, "text");
-    size_t size = text ? json_string_length(text) : display_size(output);
+    size_t size = text ? json_string_length(text) : display_length(output);
 
     if (size <= *left) {
         *left -= size;
@@ -173,11 +172,10 @@ static void record(struct live *l, const struct job *j, json_t *cell, uint32_t n
     if (text->len <= max) {
         stored = store_cell_add(l->gate->store, l->id, n, j->began_ms, text->data, text->len, &e);
     } else {
-        size_t i;
-        json_t *output;
+        json_t *outputs = json_object_get(cell, "outputs");
         uint64_t left = max;
-        json_array_foreach(json_object_get(cell, "outputs"), i, output)
-            fit_output(output, &left);
+        for (size_t i = 0; i < json_array_size(outputs); i++)
+            fit_output(json_array_get(outputs, i), &left);
         cleanup_free char *cut = json_text(cell);
         stored = store_cell_add(l->gate->store, l->id, n, j->began_ms, cut, strlen(cut), &e);
     }

@@ -158,31 +158,19 @@ void stream_error(struct stream *s, const struct cell *c)
     json_decref(j);
 }
 
-static bool is_large(json_t *output)
-{
-    const char *type;
-    json_t *part;
-    size_t size = 0;
-
-    json_object_foreach(json_object_get(output, "data"), type, part) size +=
-        json_string_length(part);
-    return size > LARGE;
-}
-
 /* The cell with large displays left out that the client has already; NULL: there is none. */
 static json_t *without_shown(const struct stream *s, json_t *cell)
 {
-    json_t *outputs = json_object_get(cell, "outputs"), *kept = NULL, *output;
+    json_t *outputs = json_object_get(cell, "outputs"), *kept = NULL;
     unsigned display = 0;
-    size_t i;
 
-    json_array_foreach(outputs, i, output)
-    {
+    for (size_t i = 0; i < json_array_size(outputs); i++) {
+        json_t *output = json_array_get(outputs, i);
         if (!json_object_get(output, "data"))
             continue;
         bool shown = display < s->n_shown && s->shown[display];
         display++;
-        if (!shown || !is_large(output))
+        if (!shown || display_length(output) <= LARGE)
             continue;
         if (!kept)
             kept = json_copy(outputs);
