@@ -207,22 +207,24 @@ static void on_vessel(struct watch *w, uint32_t events)
     }
 }
 
-static int loop(struct gate *g, struct err *e)
+int gate_turn(struct gate *g, int most_ms, struct err *e)
 {
-    for (;;) {
-        int wait_ms = http_turn(g);
-        if (drained(g))
-            return g->keeper_gone[0] ? err_set(e, 0, "the keeper is gone: %s", g->keeper_gone) : 0;
-        n_batch = epoll_wait(g->epoll, batch, EVENTS, wait_ms);
-        if (n_batch < 0 && errno != EINTR)
-            return err_set(e, errno, "cannot wait");
-        for (int i = 0; i < n_batch; i++) {
-            struct watch *w = batch[i].data.ptr;
-            if (w)
-                w->ready(w, batch[i].events);
-        }
-        n_batch = 0;
+    int wait_ms = http_turn(g);
+
+    if (most_ms >= 0 && (wait_ms < 0 || wait_ms > most_ms))
+        wait_ms = most_ms;
+    n_batch = epoll_wait(g->epoll, batch, EVENTS, drained(g) ? 0 : wait_ms);
+    if (n_batch < 0 && errno != EINTR)
+        return err_set(e, errno, "cannot wait");
+    for (int i = 0; i < n_batch; i++) {
+        struct watch *w = batch[i].data.ptr;
+        if (w)
+            w->ready(w, batch[i].events);
     }
+    n_batch = 0;
+    if (g->keeper_gone[0])
+        return err_set(e, 0, "the keeper is gone: %s", g->keeper_gone);
+    return drained(g) ? 0 : 1;
 }
 
 /* ---- the beginning ---- */
@@ -247,7 +249,7 @@ static int open_watches(struct gate *g, struct err *e)
     return 0;
 }
 
-static void close_all(struct gate *g)
+void gate_close(struct gate *g)
 {
     lives_end_all(g, "restart");
     if (g->http)
@@ -275,11 +277,8 @@ static int open_store(struct gate *g, struct err *e)
     return 0;
 }
 
-int gate_serve(const struct gate_start *start, struct err *e)
+int gate_open(struct gate *g, const struct gate_start *start, struct err *e)
 {
-    static struct gate gate;
-    struct gate *g = &gate;
-
     *g = (struct gate){
         .config = start->config,
         .environments = start->environments,
@@ -292,14 +291,24 @@ int gate_serve(const struct gate_start *start, struct err *e)
     };
     if (open_store(g, e) < 0)
         return -1;
-    int result = open_watches(g, e);
-    if (result == 0)
-        result = http_start(g, start->listen_fd, e);
-    if (result == 0) {
-        gate_arm(g, time_now_ms() + 1);
-        start->ready(start->ctx);
-        result = loop(g, e);
+    if (open_watches(g, e) < 0 || http_start(g, start->listen_fd, e) < 0) {
+        gate_close(g);
+        return -1;
     }
-    close_all(g);
-    return result;
+    gate_arm(g, time_now_ms() + 1);
+    return 0;
+}
+
+int gate_serve(const struct gate_start *start, struct err *e)
+{
+    static struct gate gate;
+    int r = gate_open(&gate, start, e);
+
+    if (r < 0)
+        return -1;
+    start->ready(start->ctx);
+    while ((r = gate_turn(&gate, -1, e)) > 0)
+        ;
+    gate_close(&gate);
+    return r;
 }

@@ -121,6 +121,11 @@ struct gate {
     char keeper_gone[256]; /* why, when it is */
 };
 
+/* gate_serve in its parts, for the fuzzer. A turn: 1, go on; 0, all is drained. */
+int gate_open(struct gate *g, const struct gate_start *start, struct err *e);
+int gate_turn(struct gate *g, int most_ms, struct err *e);
+void gate_close(struct gate *g);
+
 /* ---- requests (http.c) ---- */
 
 enum body_kind {

@@ -146,6 +146,45 @@ MULTIPART = {
     "encoded": form((DISPOSITION + b"name=a\r\nContent-Transfer-Encoding: base64", b"eA==")),
 }
 
+# Whole requests; $T is a token, $S a session.
+def request(method, path, body=b"", *headers):
+    lines = [method + b" " + path + b" HTTP/1.1", b"Host: localhost", b"Authorization: Bearer $T", *headers]
+    if body:
+        lines.append(b"Content-Length: " + str(len(body)).encode())
+    return b"\r\n".join(lines) + b"\r\n\r\n" + body
+
+
+SESSION = b"/v1/sessions/$S"
+REQUESTS = {
+    "health": request(b"GET", b"/healthz"), "metrics": request(b"GET", b"/metrics"),
+    "openapi": request(b"HEAD", b"/openapi.json"), "absolute": request(b"GET", b"http://localhost/healthz"),
+    "page": request(b"GET", b"/healthz", b"", b"Origin: http://localhost"),
+    "preflight": request(b"OPTIONS", b"/v1/run", b"", b"Origin: http://localhost"),
+    "new": request(b"POST", b"/v1/sessions",
+                   b'{"limits":{"memory":"64m","cpus":0.5},"idle_timeout":5,"metadata":{"a":[1]}}'),
+    "list": request(b"GET", b"/v1/sessions?limit=1&after=3") +
+            request(b"GET", b"/v1/sessions?status=ended"),
+    "look": request(b"GET", SESSION) + request(b"GET", SESSION + b"/cells?after=0") +
+            request(b"GET", SESSION + b"/cells/1") + request(b"GET", SESSION + b"/notebook"),
+    "delete": request(b"DELETE", SESSION) + request(b"DELETE", SESSION),
+    "cell": request(b"POST", SESSION + b"/cells", b'{"code":"1","timeout":"none"}'),
+    "stream": request(b"POST", SESSION + b"/cells", b'{"code":"1"}', b"Accept: text/event-stream"),
+    "interrupt": request(b"POST", SESSION + b"/interrupt"), "variables": request(b"GET", SESSION + b"/variables"),
+    "put": request(b"PUT", SESSION + b"/files/a%20b/c.csv", b"1,2\n"),
+    "large": request(b"PUT", SESSION + b"/files/a", b"", b"Content-Length: 99999999"),
+    "chunks": request(b"PUT", SESSION + b"/files/a", b"", b"Transfer-Encoding: chunked") +
+              b"3\r\nabc\r\n0\r\n\r\n",
+    "get": request(b"GET", SESSION + b"/files/a", b"", b"Range: bytes=1-"),
+    "remove": request(b"DELETE", SESSION + b"/files/a"), "files": request(b"GET", SESSION + b"/files?after=YQ"),
+    "zip": request(b"GET", SESSION + b"/files?archive=zip"),
+    "form": request(b"POST", SESSION + b"/files",
+                    b'--XX\r\nContent-Disposition: form-data; name="f"; filename="a"\r\n\r\nx\r\n--XX--\r\n',
+                    b"Content-Type: multipart/form-data; boundary=XX"),
+    "run": request(b"POST", b"/v1/run", b'{"code":"1","files":{"a.csv":"YQ=="},"limits":{"pids":9}}'),
+    "stranger": b"GET /v1/sessions HTTP/1.1\r\nHost: localhost\r\nX-API-Key: x\r\n\r\n",
+    "rebound": b"GET /healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+}
+
 # Which parser (see fuzz_headers.c), then the text.
 HEADERS = {
     "range": u8(0) + b"bytes=2-5", "suffix": u8(0) + b"bytes=-3", "open": u8(0) + b"bytes=3-",
@@ -170,7 +209,8 @@ CONFIG = {
 
 def main():
     for name, seeds in {"frames": FRAMES, "files": FILES, "output": OUTPUT, "wire": WIRE,
-                        "multipart": MULTIPART, "headers": HEADERS, "config": CONFIG}.items():
+                        "multipart": MULTIPART, "headers": HEADERS, "config": CONFIG,
+                        "requests": REQUESTS}.items():
         folder = pathlib.Path(sys.argv[1]) / name
         folder.mkdir(parents=True, exist_ok=True)
         for seed, data in seeds.items():
