@@ -9,10 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "init/files.h"
 #include "wire/proto.h"
+
+#define IDLE_US 10000000 /* after that the next report walks */
 
 static bool hash(struct changes *c, const char *path, uint8_t ret[32])
 {
@@ -196,7 +198,14 @@ int changes_report(struct changes *c, change_tell *tell, void *ctx, struct err *
     c->hash_left = CHANGES_HASHED;
     int result = watch_read(&c->watch) && catch_up(c, &t) ? 0 : walk(c, &t, e);
     c->n_own = 0;
+    c->reported_us = clock_now_us();
     return result;
+}
+
+void changes_idle(struct changes *c)
+{
+    if (clock_now_us() - c->reported_us > IDLE_US)
+        watch_rest(&c->watch);
 }
 
 void changes_accept(struct changes *c, const char *path)

@@ -27,9 +27,10 @@
 struct changes {
     struct snapshot known;
     struct watch watch;
+    int64_t reported_us;       /* when it was last asked */
     uint64_t own[CHANGES_OWN]; /* inodes of uploads since the last report */
     unsigned n_own;
-    unsigned walks;            /* how often everything was looked at */
+    unsigned walks;     /* how often everything was looked at */
     uint64_t hash_left; /* of CHANGES_HASHED, in this report */
     /* Called now and then while a report takes its time; may be NULL. */
     void (*meanwhile)(void *ctx);
@@ -50,5 +51,7 @@ typedef void change_tell(void *ctx, const struct change *c);
 int changes_report(struct changes *c, change_tell *tell, void *ctx, struct err *e);
 /* This file is known as it is now: the next report does not tell it. */
 void changes_accept(struct changes *c, const char *path);
+/* Nobody asks any more? Called now and then while c->watch.started. */
+void changes_idle(struct changes *c);
 /* What is gone at this path, or below it, is not told either. */
 void changes_forget(struct changes *c, const char *path);

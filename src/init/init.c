@@ -328,7 +328,7 @@ static void serve_owner(struct init *in)
 
 _Noreturn static void loop(struct init *in)
 {
-    const struct timespec watch = {.tv_nsec = WATCH_MS * 1000000L};
+    const struct timespec watch = {.tv_nsec = WATCH_MS * 1000000L}, while_watching = {.tv_sec = 1};
     struct pollfd fds[2 + TRANSFERS];
     sigset_t none;
 
@@ -337,9 +337,14 @@ _Noreturn static void loop(struct init *in)
         fds[0] = (struct pollfd){.fd = in->files, .events = POLLIN};
         fds[1] = (struct pollfd){.fd = in->setup, .events = POLLIN};
         nfds_t moving = transfers_poll(&in->transfers, fds + 2);
+        const struct timespec *patience = !in->plan->has_cgroup       ? &watch
+                                          : in->changes.watch.started ? &while_watching
+                                                                      : NULL;
         /* SIGCHLD gets in here only: a child that died after reap() is not slept over. */
-        int ready = ppoll(fds, 2 + moving, in->plan->has_cgroup ? NULL : &watch, &none);
+        int ready = ppoll(fds, 2 + moving, patience, &none);
         reap();
+        if (in->changes.watch.started)
+            changes_idle(&in->changes);
         if (!in->plan->has_cgroup) {
             watch_memory(in);
             watch_kernel(in);

@@ -1,5 +1,9 @@
-/* watch: see watch.h. Runs in init. inotify instances are counted for each user of the host, and all
- * boxes may be one user: not getting one is nothing special. */
+/* watch: see watch.h. Runs in init.
+ *
+ * Linux counts inotify instances for each user, and those of a user namespace for its maker too: all
+ * boxes together have as many as the one user of the host who started retort (128, mostly), who may
+ * have other programs. So not getting one is nothing special, the last ones are left alone, and who does
+ * nothing holds none. */
 #include "init/watch.h"
 
 #include <errno.h>
@@ -15,6 +19,7 @@
 #include "init/files.h"
 
 #define REST 20          /* what could not be watched will hardly be watchable the next time */
+#define LEFT_ALONE 32    /* instances */
 #define DIRECTORIES 1024 /* more are not watched */
 #define EVENT_READS 80   /* of EVENT_BYTES each: more than the kernel's queue holds */
 #define EVENT_BYTES (64 << 10)
@@ -70,6 +75,27 @@ static void stop(struct watch *w)
     forget_dirs(w);
 }
 
+void watch_rest(struct watch *w)
+{
+    stop(w);
+    w->sound = false;
+}
+
+/* An instance, or -1 where there would be few left for others. */
+static int new_instance(void)
+{
+    int more[LEFT_ALONE], n = 0;
+    int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+
+    while (fd >= 0 && n < LEFT_ALONE && (more[n] = inotify_init1(IN_CLOEXEC)) >= 0)
+        n++;
+    if (n < LEFT_ALONE)
+        fd_close(&fd);
+    while (n > 0)
+        close(more[--n]);
+    return fd;
+}
+
 bool watch_begin(struct watch *w)
 {
     w->sound = false;
@@ -79,7 +105,7 @@ bool watch_begin(struct watch *w)
         return false;
     }
     if (!w->started) {
-        w->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+        w->fd = new_instance();
         w->started = w->fd >= 0;
         w->rest = w->started ? 0 : REST;
     }

@@ -49,5 +49,8 @@ void watch_enter(void *watch, int dir, const char *path);
 /* The walk is over. It saw everything, or nothing of it counts. */
 void watch_end(struct watch *w, bool complete);
 
+/* Give back what it holds of the host, until the next walk. */
+void watch_rest(struct watch *w);
+
 /* True: w->list is what was touched. False: walk. */
 bool watch_read(struct watch *w);

@@ -20,7 +20,7 @@
 #define NO_SIZE UINT64_MAX /* of FILE_PUT_END: forget it */
 /* Of an upload: so much goes between two turns of ours and init's. Where it may not be that much, it is
  * what it is. */
-#define PIPE_SIZE (1 << 20)
+#define PIPE_SIZE (256 << 10)
 
 /* ---- sending ---- */
 

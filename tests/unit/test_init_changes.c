@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -61,6 +62,8 @@ static int set_up(bool large)
     changes_accept(&changes, "d/sub/older");
     changes_accept(&changes, "top");
     assert_string_equal(report(), "");
+    if (large && !changes.watch.sound)
+        fail_msg("inotify cannot be had: is fs.inotify.max_user_instances used up?");
     assert_int_equal(changes.watch.sound, large);
     assert_string_equal(report(), "");
     assert_int_equal(changes.walks, large ? 1 : 2);
@@ -276,6 +279,33 @@ static void a_full_queue_loses_nothing(void **state)
     assert_string_equal(report(), "~d/old");
 }
 
+/* The instances of inotify are the host's: others need some too, and who is idle none. */
+static void instances_are_left_to_others(void **state)
+{
+    int taken[2000], n = 0;
+    (void)state;
+
+    changes_idle(&changes);
+    assert_int_equal(changes.watch.started, changes.known.n > CHANGES_WATCHED);
+    changes.reported_us -= 11000000;
+    changes_idle(&changes);
+    assert_false(changes.watch.started);
+    while (n < 2000 && (taken[n] = inotify_init1(IN_CLOEXEC)) >= 0)
+        n++;
+    for (int i = 0; i < 10 && n > 0; i++)
+        close(taken[--n]); /* ten are free */
+    workspace_write("new", "x");
+    assert_string_equal(report(), "+new");
+    assert_false(changes.watch.started && n < 1980);
+    while (n > 0)
+        close(taken[--n]);
+    changes.watch.rest = 0;
+    workspace_write("new", "longer");
+    assert_string_equal(report(), "~new");
+    assert_int_equal(changes.watch.started, changes.known.n > CHANGES_WATCHED);
+    assert_string_equal(report(), "");
+}
+
 static void many_names_are_all_told(void **state)
 {
     char name[32];
@@ -397,6 +427,7 @@ int main(void)
         both(a_file_with_two_names_changes_under_both),
         both(a_write_through_a_name_that_is_gone_is_seen),
         both(a_full_queue_loses_nothing),
+        both(instances_are_left_to_others),
         both(many_names_are_all_told),
         both(a_workspace_that_is_too_deep_is_walked),
         both(uploads_and_deletions_are_not_told),
