@@ -1,0 +1,388 @@
+"""Cells as one answer: outputs, statuses, the queue, interrupts, disconnects, variables, the journal."""
+import base64
+import hashlib
+import http.client
+import json
+import socket
+import time
+
+import api
+
+
+class Run(api.Case):
+    def setUp(self):
+        self.s = self.session()
+
+    def test_the_shape(self):
+        cell = self.s.cell("import sys\nprint('out')\nprint('err', file=sys.stderr)\nprint('out again')\n"
+                           "open('f.txt', 'w').write('data')\n6 * 7")
+        self.assertEqual([o["type"] for o in cell["outputs"]], ["stdout", "stderr", "stdout", "result"])
+        self.assertEqual(api.text(cell), "out\nout again\n")
+        self.assertEqual(cell["outputs"][-1]["data"]["text/plain"], "42")
+        self.assertEqual(cell["files"], [{"path": "f.txt", "change": "created", "size": 4,
+                                          "sha256": hashlib.sha256(b"data").hexdigest()}])
+        self.assertEqual((cell["n"], cell["status"]), (1, "ok"))
+        for absent in ("error", "limit", "truncated"):
+            self.assertNotIn(absent, cell)
+        self.assertGreater(cell["receipt"]["peak_memory"], 1 << 20)
+
+    def test_variables_stay(self):
+        self.s.cell("x = [1, 2]")
+        self.assertEqual(api.result(self.s.cell("x.append(3)\nx")), "[1, 2, 3]")
+
+    def test_an_error(self):
+        cell = self.s.cell("print('before')\n{}['x']")
+        self.assertEqual(cell["status"], "error")
+        self.assertEqual((cell["error"]["name"], cell["error"]["value"]), ("KeyError", "'x'"))
+        self.assertIn("{}['x']", cell["error"]["traceback"])
+        self.assertEqual(api.text(cell), "before\n")
+
+    def test_a_display(self):
+        cell = self.s.cell("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()")
+        picture = next(o for o in cell["outputs"] if o["type"] == "display")
+        self.assertTrue(base64.b64decode(picture["data"]["image/png"]).startswith(b"\x89PNG"))
+
+    def test_a_time_limit_keeps_what_was(self):
+        self.s.cell("x = 41")
+        began = time.monotonic()
+        cell = self.s.cell("print('before', flush=True)\nx += 1\nwhile True: pass", timeout=0.5)
+        self.assertLess(time.monotonic() - began, 15)
+        self.assertEqual((cell["status"], cell["limit"]["kind"], cell["limit"]["limit"]), ("limit", "wall", 0.5))
+        self.assertGreaterEqual(cell["limit"]["used"], 0.5)
+        self.assertEqual(api.text(cell), "before\n")
+        self.assertEqual(api.result(self.s.cell("x")), "42")
+
+    def test_no_time_limit(self):
+        session = self.session(limits={"timeout": 0.5})
+        self.assertEqual(session.cell("import time; time.sleep(1); 1", timeout="none")["status"], "ok")
+        self.assertEqual(session.cell("import time; time.sleep(1); 1", timeout=30)["status"], "ok")
+        self.assertEqual(session.cell("import time; time.sleep(3); 1")["status"], "limit")
+
+    def test_output_over_the_limit(self):
+        session = self.session(limits={"output": 1000})
+        cell = session.cell("print('a' * 5000 + 'z')")
+        text = api.text(cell)
+        self.assertEqual((text[0], text[-2:]), ("a", "z\n"))
+        self.assertEqual(cell["truncated"], {"stdout_bytes": 5002 - len(text), "stderr_bytes": 0})
+
+    def test_code_of_any_kind(self):
+        for code, wanted in (("", None), ("'é ü 漢字 😀'", "'é ü 漢字 😀'"), ("'\\x00'", "'\\x00'"), ("1\r\n+1\r\n", "1"),
+                             ("%%time\npass", None), ("!echo hi", None)):
+            with self.subTest(code=code):
+                cell = self.s.cell(code)
+                self.assertEqual(cell["code"], code)
+                self.assertEqual(cell["status"], "ok", cell)
+                if wanted:
+                    self.assertIn(wanted, api.result(cell) or "")
+
+    def test_escapes_in_json(self):
+        body = b'{"code": "print(\\u0027\\ud83d\\ude00\\u0027, \\"\\u00e9\\")"}'
+        answer = self.client.post(self.s.path + "/cells", body)
+        self.assertEqual(answer.status, 200, answer)
+        self.assertEqual(api.text(answer.json), "😀 é\n")
+
+    def test_text_that_is_not_utf8(self):
+        cell = self.s.cell("import sys\nsys.stdout.buffer.write(b'a\\xffb\\n')\nsys.stdout.flush()")
+        self.assertEqual(api.text(cell), "a\ufffdb\n")
+        cell = self.s.cell("raise ValueError('\\udc80')")
+        self.assertEqual(cell["status"], "error")
+
+    def test_a_nul_in_the_code(self):
+        answer = self.client.post(self.s.path + "/cells", code="print(1)\u0000print(2)")
+        self.assertIn(answer.status, (200, 400), answer)
+        if answer.status == 200:
+            self.assertEqual(answer.json["status"], "error")
+
+    def test_a_megabyte_of_code(self):
+        code = "x = '" + "a" * (1 << 20) + "'\nlen(x)"
+        cell = self.s.cell(code)
+        self.assertEqual(api.result(cell), str(1 << 20))
+        self.assertEqual(cell["code"], code)
+
+    def test_what_files_it_changed(self):
+        self.s.put("same", b"1")
+        self.s.put("changed", b"1")
+        self.s.put("dir/deleted", b"1")
+        cell = self.s.cell("import os\nopen('changed', 'w').write('22')\nos.remove('dir/deleted')\n"
+                           "os.makedirs('a/b')\nopen('a/b/ü', 'w').write('x')\nopen('/tmp/no', 'w').write('x')")
+        changes = {f["path"]: (f["change"], f.get("size")) for f in cell["files"]}
+        self.assertEqual(changes, {"changed": ("changed", 2), "dir/deleted": ("deleted", None),
+                                   "a/b/ü": ("created", 1)})
+        self.assertEqual(self.s.cell("pass")["files"], [])
+
+    def test_uploads_are_nobodys_change(self):
+        self.s.cell("pass")
+        self.s.put("uploaded", b"x")
+        self.assertEqual(self.s.cell("open('own', 'w').close()")["files"][0]["path"], "own")
+
+    def test_refused(self):
+        for body in ({}, {"code": 1}, {"code": None}, {"code": ["x"]}, {"code": {}}, [],
+                     {"code": "1", "timeout": 0}, {"code": "1", "timeout": -1}, {"code": "1", "timeout": "soon"},
+                     {"code": "1", "timeout": []}, {"code": "1", "timeout": True}, {"code": "1", "timeout": {}}):
+            with self.subTest(body=body):
+                self.assertError(self.client.post(self.s.path + "/cells", body), 400, "bad_request")
+        for body in ({"code": "1", "stream": True}, {"cod": "1"}, {"code": "1", "limits": {}}):
+            with self.subTest(body=body):
+                unknown = next(k for k in body if k not in ("code", "timeout"))
+                self.assertError(self.client.post(self.s.path + "/cells", body), 400, "bad_request", unknown)
+        self.assertEqual(self.s.info()["cells"], 0)
+
+    def test_the_type_of_the_body(self):
+        path = self.s.path + "/cells"
+        body = b'{"code": "1"}'
+        for kind in ("application/json", "application/json; charset=utf-8", "Application/JSON;charset=UTF-8", None):
+            self.assertEqual(self.client.post(path, body, headers={"Content-Type": kind}).status, 200, kind)
+        for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x",
+                     "application/jsonx", "text/json5"):
+            with self.subTest(kind=kind):
+                self.assertError(self.client.post(path, body, headers={"Content-Type": kind}), 415,
+                                 "unsupported_media_type")
+
+
+class Queue(api.Case):
+    config = "max_queue = 3\n"
+
+    def test_in_order(self):
+        session = self.session()
+        first = session.begin("import time; time.sleep(1); order = ['first']")
+        waiting = []
+        for i in range(3):
+            waiting.append(session.in_background(f"order.append({i}); print(order)"))
+            time.sleep(0.2)
+        self.assertEqual(session.info()["status"], "busy")
+        first.result()
+        cells = [w.result().json for w in waiting]
+        self.assertEqual([c["n"] for c in cells], [2, 3, 4])
+        self.assertEqual(api.text(cells[-1]), "['first', 0, 1, 2]\n")
+
+    def test_beyond_the_queue(self):
+        session = self.session()
+        session.begin("import time; time.sleep(30)")
+        waiting = [session.in_background("1") for _ in range(3)]
+        time.sleep(0.5)
+        answer = self.client.post(session.path + "/cells", code="1")
+        self.assertError(answer, 429, "too_many_cells")
+        self.assertGreaterEqual(int(answer.headers["Retry-After"]), 1)
+        with session.stream("1") as stream:
+            self.assertError(stream.answer, 429, "too_many_cells")
+        other = self.session()
+        self.assertEqual(other.cell("1")["status"], "ok")
+        self.client.post(session.path + "/interrupt")
+        self.assertEqual([w.result().status for w in waiting], [200, 200, 200])
+        self.assertEqual(session.cell("2")["n"], 5)
+
+    def test_one_that_waits_and_goes_away(self):
+        session = self.session()
+        first = session.begin("import time; time.sleep(1.5)")
+        connection = post_and_leave(self.server, session, "print('not wanted')")
+        connection.close()
+        time.sleep(0.2)
+        first.result()
+        cell = session.cell("print('next')")
+        self.assertEqual((cell["n"], api.text(cell)), (2, "next\n"))
+
+
+def post_and_leave(server, session, code):
+    """A connection on which a cell was asked for, whose answer nobody reads."""
+    connection = http.client.HTTPConnection(server.address, server.port, timeout=api.PATIENCE)
+    connection.request("POST", session.path + "/cells", json.dumps({"code": code}),
+                       {"Authorization": f"Bearer {session.client.token}", "Content-Type": "application/json"})
+    return connection
+
+
+class Interrupt(api.Case):
+    def setUp(self):
+        self.s = self.session()
+
+    def test_variables_stay(self):
+        later = self.s.begin("x = 7\nprint('working', flush=True)\nimport time\ntime.sleep(60)")
+        time.sleep(0.2)
+        answer = self.client.post(self.s.path + "/interrupt")
+        self.assertEqual(answer.status, 200, answer)
+        self.assertEqual(answer.json["id"], self.s.id)
+        cell = later.result(15).json
+        self.assertEqual((cell["status"], api.text(cell)), ("interrupted", "working\n"))
+        self.assertEqual(api.result(self.s.cell("x")), "7")
+
+    def test_when_idle(self):
+        answer = self.client.post(self.s.path + "/interrupt")
+        self.assertEqual((answer.status, answer.json["status"]), (200, "idle"))
+        self.assertEqual(self.s.cell("1")["status"], "ok")
+
+    def test_with_a_body(self):
+        self.assertIn(self.client.post(self.s.path + "/interrupt", b"{}").status, (200, 400))
+
+    def test_one_that_does_not_listen(self):
+        later = self.s.begin("import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass")
+        time.sleep(0.3)
+        began = time.monotonic()
+        self.client.post(self.s.path + "/interrupt")
+        cell = later.result(20).json
+        self.assertLess(time.monotonic() - began, 10)
+        self.assertEqual(cell["status"], "interrupted")
+        self.assertEqual(self.s.info()["status"], "ended")
+
+
+class Disconnect(api.Case):
+    def leaves(self, how):
+        session = self.session()
+        connection = post_and_leave(self.server, session,
+                                    "open('begun', 'w').close()\nx = 'left'\nimport time\ntry:\n    time.sleep(50)\n"
+                                    "except KeyboardInterrupt:\n    y = 'interrupted'\n    raise")
+        self.assertTrue(api.wait_until(lambda: session.get("begun").status == 200))
+        time.sleep(0.2)
+        how(connection.sock)
+        connection.close()
+        began = time.monotonic()
+        cell = session.cell("x, y")
+        self.assertLess(time.monotonic() - began, 10)
+        self.assertEqual(api.result(cell), "('left', 'interrupted')")
+        self.assertEqual(self.client.get(session.path + "/cells/1").json["status"], "interrupted")
+
+    def test_closes(self):
+        self.leaves(lambda sock: None)
+
+    def test_resets(self):
+        linger_zero = b"\x01\0\0\0\0\0\0\0"
+        self.leaves(lambda sock: sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger_zero))
+
+    def test_a_half_closed_connection_is_no_stall(self):
+        """Whether it counts as gone or not, somebody is answered."""
+        session = self.session()
+        connection = post_and_leave(self.server, session, "import time; time.sleep(1); print('x')")
+        connection.sock.shutdown(socket.SHUT_WR)
+        got, _ = api.receive(connection.sock, 20)
+        connection.close()
+        if got:
+            self.assertEqual(api.split_responses(got)[0][0], 200)
+        self.assertEqual(session.cell("1")["status"], "ok")
+
+
+class Variables(api.Case):
+    def setUp(self):
+        self.s = self.session()
+
+    def variables(self):
+        answer = self.client.get(self.s.path + "/variables")
+        self.assertEqual(answer.status, 200, answer)
+        self.assertIsNone(answer.json["next"])
+        return {v["name"]: v for v in answer.json["data"]}
+
+    def test_none_yet(self):
+        self.assertEqual(self.variables(), {})
+
+    def test_kinds(self):
+        self.s.cell("import numpy as np, pandas as pd\nn = 5\ns = 'text'\nitems = [1, 2, 3]\n"
+                    "a = np.zeros((3, 4))\ndf = pd.DataFrame({'x': [1, 2], 'y': [3, 4]})\nü = None\n_hidden = 1\n"
+                    "long = 'x' * 100000")
+        found = self.variables()
+        for name in ("n", "s", "items", "a", "df", "ü", "long"):
+            self.assertIn(name, found)
+        self.assertEqual(found["a"]["shape"], [3, 4])
+        self.assertEqual(found["df"]["shape"], [2, 2])
+        self.assertEqual(found["items"]["length"], 3)
+        self.assertEqual(found["s"]["length"], 4)
+        self.assertIn("text", found["s"]["text"])
+        self.assertEqual(found["n"]["text"], "5")
+        self.assertIn("int", found["n"]["type"])
+        self.assertIn("DataFrame", found["df"]["type"])
+        self.assertLess(len(found["long"]["text"]), 1000)
+        self.assertGreaterEqual(found["a"]["size"], 96)
+        self.assertNotIn("_hidden", found)
+        self.assertNotIn("In", found)
+
+    def test_it_is_no_cell(self):
+        self.s.cell("x = 1")
+        self.variables()
+        self.assertEqual(self.s.info()["cells"], 1)
+        self.assertEqual(self.s.cell("x")["n"], 2)
+
+    def test_it_waits_its_turn(self):
+        later = self.s.begin("import time; time.sleep(1.2); turned = 1")
+        self.assertIn("turned", self.variables())
+        self.assertTrue(later.result().status == 200)
+
+    def test_hostile_ones(self):
+        self.s.cell("class Evil:\n    def __repr__(self): raise SystemExit\n    def __len__(self): return -1\n"
+                    "    shape = property(lambda self: 1 / 0)\ne = Evil()\n"
+                    "class Slow:\n    def __repr__(self):\n        while True: pass\n"
+                    "class Huge:\n    def __repr__(self): return '\\udc80' * (10 << 20)\n    shape = 'abc'\nh = Huge()")
+        self.assertIn("e", self.variables())
+        self.assertEqual(self.s.cell("1")["status"], "ok")
+
+
+class Journal(api.Case):
+    def setUp(self):
+        self.s = self.session()
+
+    def test_it_has_every_cell_as_it_was_answered(self):
+        cells = [self.s.cell(code) for code in ("print('a')\n1", "1/0", "open('f', 'w').write('x')", "")]
+        answer = self.client.get(self.s.path + "/cells")
+        self.assertEqual(answer.json, {"data": cells, "next": None})
+        for cell in cells:
+            self.assertEqual(self.client.get(f"{self.s.path}/cells/{cell['n']}").json, cell)
+        self.assertEqual(self.s.info()["cells"], 4)
+
+    def test_pages(self):
+        for i in range(5):
+            self.s.cell(str(i))
+        page = self.client.get(self.s.path + "/cells?limit=2").json
+        self.assertEqual([c["n"] for c in page["data"]], [1, 2])
+        page = self.client.get(f"{self.s.path}/cells?limit=2&after={page['next']}").json
+        self.assertEqual([c["n"] for c in page["data"]], [3, 4])
+        page = self.client.get(f"{self.s.path}/cells?limit=2&after={page['next']}").json
+        self.assertEqual(([c["n"] for c in page["data"]], page["next"]), ([5], None))
+        for query in ("limit=0", "limit=x", "limit=501"):
+            self.assertError(self.client.get(f"{self.s.path}/cells?{query}"), 400, "bad_request")
+        for after in ("x", "-1", "999999999999999999999", "%00"):
+            self.assertIn(self.client.get(f"{self.s.path}/cells?after={after}").status, (200, 400))
+
+    def test_cells_that_are_not_there(self):
+        self.s.cell("1")
+        for n in ("0", "2", "-1", "x", "1.0", "01x", "99999999999999999999", "4294967297", "%31x", "1/2", "+1"):
+            with self.subTest(n=n):
+                self.assertError(self.client.get(f"{self.s.path}/cells/{n}"), 404, "not_found")
+
+    def test_a_running_cell_is_not_in_it(self):
+        later = self.s.begin("import time; time.sleep(1)")
+        self.assertEqual(self.client.get(self.s.path + "/cells").json["data"], [])
+        later.result()
+        self.assertEqual(len(self.client.get(self.s.path + "/cells").json["data"]), 1)
+
+
+class LongOutputs(api.Case):
+    config = "journal_outputs = 64k\n"
+
+    def test_the_journal_keeps_what_fits(self):
+        session = self.session()
+        whole = session.cell("from IPython.display import display, HTML\nprint('head')\ndisplay(HTML('x' * 200000))\nprint('tail')")
+        self.assertEqual(len(whole["outputs"][1]["data"]["text/html"]), 200000)
+        kept = self.client.get(session.path + "/cells/1")
+        self.assertEqual(kept.status, 200)
+        self.assertLess(len(kept.body), 100000)
+        self.assertIn("head", api.text(kept.json))
+        self.assertEqual(self.client.get(session.path + "/notebook").status, 200)
+
+
+class Many(api.Case):
+    def test_sessions_do_not_wait_for_each_other(self):
+        sessions = [self.session() for _ in range(4)]
+        began = time.monotonic()
+        laters = [s.in_background("import time; time.sleep(2); print('x')") for s in sessions]
+        for later in laters:
+            self.assertEqual(api.text(later.result().json), "x\n")
+        self.assertLess(time.monotonic() - began, 7)
+
+    def test_keep_alive(self):
+        session = self.session()
+        connection = http.client.HTTPConnection(self.server.address, self.server.port, timeout=api.PATIENCE)
+        for i in range(50):
+            connection.request("POST", session.path + "/cells", json.dumps({"code": f"{i} + 1"}),
+                               {"Authorization": f"Bearer {self.client.token}"})
+            response = connection.getresponse()
+            self.assertEqual(api.result(json.loads(response.read())), str(i + 1))
+            if i == 0:
+                sock = connection.sock
+                self.assertIsNotNone(sock)
+            self.assertIs(connection.sock, sock, "it was closed")
+        connection.close()

@@ -1,0 +1,178 @@
+"""What a server says of itself: its log, its metrics, its description."""
+import json
+import re
+import time
+
+import api
+import spec
+
+
+class Log(api.Case):
+    config = ""
+
+    def test_one_line_a_request_and_no_secrets(self):
+        token = self.server.new_token("logged")
+        client = self.server.client(token)
+        session = client.session(metadata={"secret-metadata": 1})
+        before = len(self.server.log.splitlines())
+        calls = 0
+        for act in (lambda: session.cell("'secret-code'\nprint('secret-output')"), lambda: session.put("secret-name.txt", b"secret-data"),
+                    lambda: session.get("secret-name.txt"), lambda: client.get("/v1/sessions?after=secret-query"),
+                    lambda: client.get("/secret-path"), lambda: client.post("/v1/run", b"secret-json"),
+                    lambda: session.cell("raise ValueError('secret-error')"),
+                    lambda: client.get("/healthz", headers={"User-Agent": "secret-agent", "Host": "localhost"}),
+                    lambda: client.get("/v1/sessions", headers={"Authorization": "Bearer secret-token"}),
+                    lambda: client.get("/healthz", headers={"Host": "secret-host"}),
+                    lambda: client.get("/healthz", headers={"Origin": "http://secret-origin"}),
+                    lambda: session.stream("print('secret-stream')").cell(),
+                    lambda: client.post("/v1/run", code="'secret-run'", files={"secret-file": ""}),
+                    lambda: client.delete(session.path)):
+            act()
+            calls += 1
+        api.wait_until(lambda: len(self.server.log.splitlines()) - before >= calls, 5)
+        log = self.server.log
+        lines = log.splitlines()[before:]
+        requests = [line for line in lines if "status=" in line]
+        self.assertEqual(len(requests), calls, "\n".join(lines))
+        for secret in ("secret", token, self.server.token):
+            self.assertNotIn(secret, log)
+        for line in requests:
+            self.assertRegex(line, r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z .*\bmethod=\S+ .*\bstatus=\d{3}\b")
+        self.assertIn("logged", log)
+
+    def test_line_breaks_cannot_forge_lines(self):
+        before = len(self.server.log.splitlines())
+        self.client.get("/x%0a2020-01-01T00:00:00Z%20forged")
+        self.client.get("/healthz", headers={"Host": "a\tb"})
+        time.sleep(0.3)
+        self.assertNotIn("forged", self.server.log)
+        self.assertEqual(len(self.server.log.splitlines()) - before, 2)
+
+
+class Quiet(api.Case):
+    config = "log_requests = no\n"
+
+    def test_no_lines(self):
+        before = self.server.log
+        self.client.get("/healthz")
+        self.client.get("/v1/sessions")
+        time.sleep(0.3)
+        self.assertEqual(self.server.log, before)
+
+
+class Metrics(api.Case):
+    config = ""
+
+    def test_they_count(self):
+        before = self.client.metrics()
+        session = self.session()
+        session.cell("1")
+        session.cell("1/0")
+        session.cell("while True: pass", timeout=0.3)
+        later = session.begin("import time; time.sleep(30)")
+        busy = self.client.metrics()
+        self.assertEqual(busy['retort_sessions{status="busy"}'], 1)
+        self.client.post(session.path + "/interrupt")
+        later.result()
+        self.client.get("/v1/sessions/none")
+        after = self.client.metrics()
+        self.assertEqual(after['retort_sessions{status="idle"}'], 1)
+        for name, more in (("retort_sessions_total", 1), ('retort_cells_total{status="ok"}', 1), ('retort_cells_total{status="error"}', 1),
+                           ('retort_cells_total{status="limit"}', 1), ('retort_cells_total{status="interrupted"}', 1),
+                           ('retort_cells_total{status="crashed"}', 0), ("retort_cell_seconds_count", 4)):
+            self.assertEqual(after[name] - before[name], more, name)
+        self.assertGreaterEqual(after['retort_requests_total{code="4xx"}'] - before['retort_requests_total{code="4xx"}'], 1)
+        self.assertGreaterEqual(after['retort_requests_total{code="2xx"}'] - before['retort_requests_total{code="2xx"}'], 6)
+        self.assertGreater(after["retort_request_seconds_count"], before["retort_request_seconds_count"])
+        self.assertGreater(after["process_resident_memory_bytes"], 1 << 20)
+        self.assertGreater(after["process_open_fds"], 5)
+        self.assertGreaterEqual(after["retort_zygotes_started_total"], 1)
+        self.assertGreaterEqual(after["retort_boxes"], 1)
+
+    def test_the_format(self):
+        """Each family has its HELP and TYPE before its samples, once; buckets grow."""
+        self.session().cell("1")
+        answer = self.client.get("/metrics")
+        self.assertTrue(answer.headers["Content-Type"].startswith("text/plain; version=0.0.4"))
+        types, helps, seen = {}, set(), []
+        for line in answer.body.decode().splitlines():
+            if line.startswith("# TYPE "):
+                _, _, name, kind = line.split(" ")
+                self.assertNotIn(name, types)
+                types[name] = kind
+            elif line.startswith("# HELP "):
+                helps.add(line.split(" ")[2])
+            else:
+                found = re.fullmatch(r'([a-z_]+)(\{[a-z]+="[^"\\]*"\})? (\S+)', line)
+                self.assertTrue(found, line)
+                float(found[3])
+                family = re.sub(r"_(bucket|sum|count)$", "", found[1]) if found[1] not in types else found[1]
+                self.assertIn(family, types, line)
+                seen.append(line)
+        self.assertEqual(set(types), helps)
+        buckets = [float(line.rsplit(" ", 1)[1]) for line in seen if line.startswith("retort_cell_seconds_bucket")]
+        self.assertEqual(buckets, sorted(buckets))
+        count = next(float(line.rsplit(" ", 1)[1]) for line in seen if line.startswith("retort_cell_seconds_count"))
+        self.assertEqual(buckets[-1], count)
+        for name, kind in (("retort_sessions", "gauge"), ("retort_sessions_total", "counter"), ("retort_cells_total", "counter"),
+                           ("retort_cell_seconds", "histogram"), ("retort_requests_total", "counter"), ("retort_request_seconds", "histogram"),
+                           ("retort_boxes", "gauge"), ("retort_boxes_ready", "gauge"), ("retort_boxes_blank", "gauge"),
+                           ("retort_zygotes_started_total", "counter"), ("process_resident_memory_bytes", "gauge"), ("process_open_fds", "gauge")):
+            self.assertEqual(types.get(name), kind, name)
+
+
+class Description(api.Case):
+    def test_it_is_served_as_it_is_in_the_tree(self):
+        with open(spec.PATH) as f:
+            self.assertEqual(self.client.get("/openapi.json").json, json.load(f))
+
+    def test_every_call_in_it_is_there(self):
+        session = self.session()
+        session.cell("1")
+        session.put("f", b"x")
+        for method, path, _ in spec.operations():
+            if (method, path) == ("DELETE", "/v1/sessions/{sid}"):
+                continue
+            with self.subTest(method=method, path=path):
+                target = path.replace("{sid}", session.id).replace("{n}", "1").replace("{path}", "f")
+                answer = self.client.call(method, target, {} if method == "POST" else None)
+                self.assertNotIn(answer.status, (404, 405), answer)
+                if method == "POST" and answer.status == 201:
+                    self.client.delete("/v1/sessions/" + answer.json["id"])
+                if method == "DELETE":
+                    session.put("f", b"x")
+
+    def test_no_other_method_is(self):
+        for path, item in spec.DESCRIPTION["paths"].items():
+            for method in ("GET", "PUT", "POST", "DELETE", "PATCH"):
+                if method.lower() not in item:
+                    with self.subTest(method=method, path=path):
+                        target = path.replace("{sid}", "x" * 32).replace("{n}", "1").replace("{path}", "f")
+                        self.assertError(self.client.call(method, target), 405, "method_not_allowed")
+
+    def test_it_holds_together(self):
+        """All references lead somewhere, and all that is defined is used."""
+        text = json.dumps(spec.DESCRIPTION)
+        used = set(re.findall(r'"#/components/([^"]+)"', text))
+        for reference in used:
+            spec.follow({"$ref": "#/components/" + reference})
+        defined = {f"{kind}/{name}" for kind, things in spec.DESCRIPTION["components"].items()
+                   for name in things if kind != "securitySchemes"}
+        self.assertEqual(defined - used, set())
+        ids = [operation["operationId"] for _, _, operation in spec.operations()]
+        self.assertEqual(len(ids), len(set(ids)))
+        for _, path, operation in spec.operations():
+            names = set(re.findall(r"\{(\w+)\}", path))
+            parameters = spec.DESCRIPTION["paths"][path].get("parameters", []) + operation.get("parameters", [])
+            self.assertEqual({p["name"] for p in map(spec.follow, parameters) if p["in"] == "path"}, names)
+
+    def test_requests_that_are_answered_are_described(self):
+        session = {"$ref": "#/components/schemas/SessionRequest"}
+        for body in ({}, {"limits": {"memory": "512m", "cpus": 0.5, "cpu": "none"}}, {"idle_timeout": "none"}, {"idle_timeout": 5}):
+            spec.validate(body, session, "a request")
+            answer = self.client.post("/v1/sessions", body)
+            self.assertEqual(answer.status, 201)
+            self.client.delete("/v1/sessions/" + answer.json["id"])
+
+    def test_the_root(self):
+        self.assertEqual(self.server.stranger().get("/").status, 200)

@@ -1,0 +1,134 @@
+"""POST /v1/run: one cell in a fresh box."""
+import base64
+import time
+
+import api
+
+
+def encode(data):
+    return base64.b64encode(data).decode()
+
+
+class Run(api.Case):
+    def run_code(self, code, **more):
+        answer = self.client.post("/v1/run", code=code, **more)
+        self.assertEqual(answer.status, 200, answer)
+        return answer.json
+
+    def test_a_cell(self):
+        cell = self.run_code("print('out')\nopen('new', 'w').write('x')\n6 * 7")
+        self.assertEqual((cell["n"], cell["status"], api.text(cell), api.result(cell)), (1, "ok", "out\n", "42"))
+        self.assertEqual([f["path"] for f in cell["files"]], ["new"])
+
+    def test_nothing_stays(self):
+        self.run_code("x = 1\nopen('f', 'w').close()\nopen('/tmp/g', 'w').close()")
+        cell = self.run_code("import os\nprint(os.listdir('.'), os.listdir('/tmp'), 'x' in globals())")
+        self.assertEqual(api.text(cell), "[] [] False\n")
+
+    def test_no_session_is_left(self):
+        before = self.client.get("/v1/sessions?limit=500").json["data"]
+        ended = self.client.get("/v1/sessions?status=ended&limit=500").json["data"]
+        self.run_code("1")
+        self.assertEqual(self.client.get("/v1/sessions?limit=500").json["data"], before)
+        self.assertEqual(self.client.get("/v1/sessions?status=ended&limit=500").json["data"], ended)
+
+    def test_files(self):
+        files = {"a.csv": encode(b"x,y\n1,2\n"), "dir/sub/b.bin": encode(bytes(range(256))), "empty": "",
+                 "ü 漢.txt": encode("é".encode())}
+        cell = self.run_code("import os\nprint(open('a.csv').read(), open('dir/sub/b.bin', 'rb').read() == bytes(range(256)),"
+                             "os.path.getsize('empty'), open('ü 漢.txt').read())", files=files)
+        self.assertEqual(api.text(cell), "x,y\n1,2\n True 0 é\n", cell)
+        self.assertEqual(cell["files"], [])
+
+    def test_a_few_megabytes_of_files(self):
+        data = bytes(range(256)) * (4 << 12)
+        cell = self.run_code("import os\nos.path.getsize('big')", files={"big": encode(data)})
+        self.assertEqual(api.result(cell), str(len(data)))
+
+    def test_limits(self):
+        cell = self.run_code("while True: pass", limits={"timeout": 0.5})
+        self.assertEqual((cell["status"], cell["limit"]["kind"]), ("limit", "wall"))
+        cell = self.run_code("print('x' * 1000)", limits={"output": 300})
+        self.assertIn("truncated", cell)
+        cell = self.run_code("while True: pass", timeout=0.5)
+        self.assertEqual((cell["status"], cell["limit"]["kind"]), ("limit", "wall"))
+
+    def test_statuses(self):
+        self.assertEqual(self.run_code("1/0")["error"]["name"], "ZeroDivisionError")
+        self.assertEqual(self.run_code("print('b', flush=True)\nimport os; os.abort()")["status"], "crashed")
+
+    def test_a_stream(self):
+        with self.client.stream("/v1/run", code="import time\nprint('now', flush=True)\ntime.sleep(2)\n1") as stream:
+            stream.until("stdout", "now")
+            early = time.monotonic() - stream.began
+            cell = stream.cell()
+            self.assertLess(early, 1.8)
+            self.assertEqual((cell["status"], api.result(cell)), ("ok", "1"))
+
+    def test_going_away_ends_it(self):
+        before = self.client.metrics()['retort_cells_total{status="interrupted"}']
+        with self.client.stream("/v1/run", code="print('now', flush=True)\nimport time; time.sleep(100)") as stream:
+            stream.until("stdout", "now")
+        self.assertTrue(api.wait_until(
+            lambda: self.client.metrics()['retort_cells_total{status="interrupted"}'] > before, 10))
+
+    def test_refused(self):
+        for body in ({}, {"code": 1}, [], {"code": "1", "files": []}, {"code": "1", "files": {"a": 1}},
+                     {"code": "1", "files": {"a": None}}, {"code": "1", "limits": []}, {"code": "1", "timeout": 0},
+                     {"code": "1", "limits": {"memory": 0}}, {"code": "1", "limits": {"ram": 1}}):
+            with self.subTest(body=body):
+                self.assertError(self.client.post("/v1/run", body), 400, "bad_request")
+        self.assertError(self.client.post("/v1/run", code="1", metadata={}), 400, "bad_request", "metadata")
+
+    def test_base64_that_is_none(self):
+        for text in ("!", "a", "ab=c", "YQ==YQ==", "YQ=", "ü", "YQ\u0000=="):
+            with self.subTest(text=text):
+                self.assertError(self.client.post("/v1/run", code="1", files={"f": text}), 400)
+
+    def test_names_that_lead_out(self):
+        for name in ("../a", "/etc/passwd", "", ".", "..", "a/../b", "a//b", "a/", "x" * 256, "a/./b"):
+            with self.subTest(name=name[:20]):
+                self.assertError(self.client.post("/v1/run", code="1", files={name: ""}), 400, "bad_path")
+
+    def test_files_in_each_others_way(self):
+        answer = self.client.post("/v1/run", code="1", files={"a": encode(b"x"), "a/b": encode(b"x")})
+        self.assertError(answer, 400, "bad_path")
+
+    def test_files_over_the_workspace(self):
+        answer = self.client.post("/v1/run", code="1", limits={"disk": "64k"}, files={"f": encode(bytes(100000))})
+        self.assertError(answer, 413, "no_space")
+        self.assertAnswers()
+
+    def test_many_at_once(self):
+        laters = [api.Later(lambda i=i: self.client.post("/v1/run", code=f"print({i})")) for i in range(24)]
+        self.assertEqual([api.text(later.result().json) for later in laters], [f"{i}\n" for i in range(24)])
+
+
+class Full(api.Case):
+    config = "max_runs = 1\nmax_waiting = 2\n"
+
+    def test_turns(self):
+        laters = [api.Later(lambda: self.client.post("/v1/run", code="import time; time.sleep(1); 1")) for _ in range(3)]
+        for later in laters:
+            self.assertEqual(later.result().status, 200)
+
+    def test_beyond_those_that_may_wait(self):
+        laters = [api.Later(lambda: self.client.post("/v1/run", code="import time; time.sleep(1.5); 1")) for _ in range(6)]
+        answers = [later.result() for later in laters]
+        refused = [a for a in answers if a.status != 200]
+        self.assertEqual(len(refused), 3, answers)
+        for answer in refused:
+            self.assertError(answer, 503, "busy")
+            self.assertGreaterEqual(int(answer.headers["Retry-After"]), 1)
+
+    def test_one_that_waits_and_goes_away(self):
+        first = api.Later(lambda: self.client.post("/v1/run", code="import time; time.sleep(1.5); 1"))
+        time.sleep(0.4)
+        gone = self.client.server.connect()
+        body = b'{"code": "1"}'
+        gone.sendall(b"POST /v1/run HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n"
+                     % (self.client.token.encode(), len(body)) + body)
+        time.sleep(0.2)
+        gone.close()
+        self.assertEqual(first.result().status, 200)
+        self.assertEqual(self.client.post("/v1/run", code="1").status, 200)

@@ -1,0 +1,167 @@
+"""Slow clients hurt nobody, and large bodies cost no memory."""
+import contextlib
+import itertools
+import os
+import socket
+import threading
+import time
+
+import api
+
+CLIENTS = 200
+
+
+@contextlib.contextmanager
+def every_second(socks, act):
+    """Act on each of them, second by second, until the block is over; then they are closed."""
+    stop = threading.Event()
+
+    def go():
+        while not stop.is_set():
+            for sock in socks:
+                with contextlib.suppress(OSError):
+                    act(sock)
+            stop.wait(1)
+    thread = threading.Thread(target=go, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        for sock in socks:
+            sock.close()
+
+
+class Slow(api.Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        # What it takes when nobody else is there: the machine may be busy with other things.
+        cls.alone = max(2, 3 * cls("swiftly").swiftly(3))
+
+    def swiftly(self, seconds=8):
+        """Work of others goes on for so long; the longest that one call took."""
+        session, longest, end = self.client.session(), 0, time.monotonic() + seconds
+        while time.monotonic() < end:
+            began = time.monotonic()
+            self.assertEqual(session.cell("1 + 1")["status"], "ok")
+            self.assertEqual(session.put("f", b"x" * 1000).status // 100, 2)
+            self.assertEqual(session.get("f").status, 200)
+            longest = max(longest, time.monotonic() - began)
+            time.sleep(0.1)
+        session.delete()
+        return longest
+
+    def connected(self, request=lambda i: b"", buffer=None):
+        socks = []
+        for i in range(CLIENTS):
+            sock = socket.socket()
+            if buffer:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+            sock.connect((self.server.address, self.server.port))
+            sock.sendall(request(i))
+            socks.append(sock)
+        return socks
+
+    def test_writers_of_headers(self):
+        with every_second(self.connected(lambda i: b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: "), lambda s: s.send(b"x")):
+            self.assertLess(self.swiftly(), self.alone)
+        self.assertAnswers()
+
+    def test_writers_of_bodies(self):
+        session = self.session()
+        with every_second(self.connected(lambda i: self.client.raw("PUT", session.file(f"slow{i}"), "Content-Length: 100000")),
+                          lambda s: s.send(b"x")):
+            self.assertLess(self.swiftly(), self.alone)
+        self.assertTrue(api.wait_until(lambda: session.files() == [], 10))
+        with every_second(self.connected(lambda i: self.client.raw("POST", "/v1/run", "Content-Length: 100000")),
+                          lambda s: s.send(b" ")):
+            self.assertLess(self.swiftly(4), self.alone)
+
+    def test_readers(self):
+        session = self.session()
+        session.cell("open('big', 'wb').write(bytes(30 << 20))")
+        with every_second(self.connected(lambda i: self.client.raw("GET", session.file("big")), 4096), lambda s: s.recv(1)):
+            self.assertLess(self.swiftly(), self.alone)
+        if not api.SANITIZED:
+            self.assertLess(self.server.peak_memory(), 250 << 20)
+
+    def test_readers_of_streams(self):
+        session = self.session()
+        session.cell("open('big', 'wb').write(bytes(30 << 20))")
+        with every_second(self.connected(lambda i: self.client.raw("GET", session.path + "/files?archive=zip"), 4096),
+                          lambda s: s.recv(1)):
+            self.assertLess(self.swiftly(), self.alone)
+
+    def test_connections_that_say_nothing(self):
+        socks = [sock for _ in range(3) for sock in self.connected()]
+        self.assertLess(self.swiftly(2), self.alone)
+        for sock in socks:
+            sock.close()
+
+
+class TooManyConnections(api.Case):
+    config = "max_connections = 20\n"
+
+    def test_they_go_and_it_answers(self):
+        socks = [self.server.connect() for _ in range(60)]
+        time.sleep(0.5)
+        for sock in socks:
+            sock.close()
+        self.assertTrue(api.wait_until(lambda: self.healthy(), 10))
+
+    def healthy(self):
+        try:
+            return self.client.get("/healthz").status == 200
+        except OSError:
+            return False
+
+
+class Memory(api.Case):
+    config = ""
+    SIZE = 300 << 20
+
+    def pieces(self):
+        piece = os.urandom(1 << 20)
+        for _ in range(self.SIZE >> 20):
+            yield piece
+
+    def test_large_bodies_pass_through(self):
+        session = self.session(limits={"disk": "700m"})
+        session.cell("1")
+        before = self.server.peak_memory()
+        connection, response = self.client.send("PUT", session.file("up"), self.pieces())
+        self.assertEqual(response.status, 201, response.read())
+        response.read()
+        connection.close()
+        self.assertEqual(api.result(session.cell("import os; os.path.getsize('up')")), str(self.SIZE))
+        connection, response = self.client.send("GET", session.file("up"))
+        got = 0
+        while piece := response.read(1 << 20):
+            got += len(piece)
+        connection.close()
+        self.assertEqual(got, self.SIZE)
+        connection, response = self.client.send("GET", session.path + "/files?archive=zip")
+        got = 0
+        while piece := response.read(1 << 20):
+            got += len(piece)
+        connection.close()
+        self.assertGreater(got, self.SIZE // 400)
+        head = b'--b\r\nContent-Disposition: form-data; name="f"; filename="form"\r\n\r\n'
+        body = itertools.chain([head], self.pieces(), [b"\r\n--b--\r\n"])
+        connection, response = self.client.send("POST", session.path + "/files", body,
+                                                {"Content-Type": "multipart/form-data; boundary=b"})
+        self.assertEqual(response.status, 201, response.read())
+        connection.close()
+        if not api.SANITIZED:
+            self.assertLess(self.server.peak_memory() - before, 40 << 20)
+
+    def test_a_reader_that_does_not_read(self):
+        session = self.session(limits={"output": "64m"})
+        before = self.server.peak_memory()
+        with session.stream("x = 'x' * 65536\nfor i in range(2000): print(x)") as stream:
+            api.wait_until(lambda: session.info()["status"] != "busy", 30)
+            if not api.SANITIZED:
+                self.assertLess(self.server.peak_memory() - before, 700 << 20)
+            stream.close()
