@@ -100,7 +100,9 @@ int fd_place(const int *from, unsigned n, int first, unsigned inherited)
             return -1;
     }
     for (unsigned i = 0; i < n; i++)
-        if (aside[i] >= 0 && dup3(aside[i], first + (int)i, i < inherited ? 0 : O_CLOEXEC) < 0)
+        if (aside[i] < 0)
+            close(first + (int)i); /* whatever lies there was not meant to stay */
+        else if (dup3(aside[i], first + (int)i, i < inherited ? 0 : O_CLOEXEC) < 0)
             return -1;
     return 0;
 }

@@ -33,6 +33,6 @@ ssize_t fd_write_quietly(int fd, const void *data, size_t len);
 
 /* Put from[0…n) at the numbers first, first+1, …, whatever numbers they have now: all of them are
  * taken out of the way first, since one's goal may be another's place. The first `inherited` of them
- * survive an exec. Entries of -1 leave their place empty. The sources stay open: close_range from
+ * survive an exec. The places of entries of -1 are empty afterwards. The sources stay open: close_range from
  * first+n follows. 0, or -1 with errno. */
 int fd_place(const int *from, unsigned n, int first, unsigned inherited);

@@ -41,7 +41,7 @@ static void failed(struct transfer *t, const struct err *e)
     struct request *r = t->request;
 
     transfer_over(t);
-    reply_file_failed(r, e);
+    reply_file_failed(r, e, false);
 }
 
 /* ---- one file ---- */

@@ -114,7 +114,7 @@ static void failed(struct run *w, const struct err *e)
     struct live *l = w->live;
 
     request_unwork(r);
-    reply_file_failed(r, e);
+    reply_file_failed(r, e, true);
     run_free(w);
     l->run = NULL;
     live_end(l, "deleted");

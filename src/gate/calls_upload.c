@@ -56,7 +56,7 @@ static void put_failed(struct put *p, const struct err *e)
     struct request *r = p->t.request;
 
     transfer_over(&p->t);
-    reply_file_failed(r, e);
+    reply_file_failed(r, e, true);
 }
 
 static void on_stat(void *ctx, const struct file_answer *a)
@@ -202,7 +202,7 @@ static void form_failed(struct form *f, const struct err *e)
     struct request *r = f->t.request;
 
     transfer_over(&f->t);
-    reply_file_failed(r, e);
+    reply_file_failed(r, e, true);
 }
 
 static void form_done(struct form *f)
@@ -281,7 +281,7 @@ static int part_begin(void *ctx, const char *name, const char *filename)
     }
     f->path = xstrdup(filename);
     if (upload_start(&f->upload, f->t.live, f->path, on_form_writable, on_form_put, f, &e) < 0) {
-        reply_file_failed(r, &e);
+        reply_file_failed(r, &e, true);
         return -1;
     }
     return 0;

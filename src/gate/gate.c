@@ -8,12 +8,14 @@
 #include "gate/gate.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -22,12 +24,12 @@
 #include "gate/inside.h"
 
 #define EVENTS 64
-#define TOKENS_MS 1000     /* how often revoked tokens are looked for */
+#define IDLE_TURNS 16
 #define FAREWELL_MS 3000   /* for the last answers to go out */
 
 /* What one epoll_wait gave. A watch that is cleared meanwhile is taken out, since it may be freed. */
 static struct epoll_event batch[EVENTS];
-static int n_batch;
+static int n_batch, n_last;
 
 void watch_set(struct gate *g, struct watch *w, int fd, uint32_t events)
 {
@@ -113,6 +115,8 @@ static void tick(struct gate *g)
     }
     next = g->expire_ms < next ? g->expire_ms : next;
     at = lives_tick(g, now);
+    next = at < next ? at : next;
+    at = clients_tick(g, now);
     next = at < next ? at : next;
     at = streams_tick(now);
     next = at < next ? at : next;
@@ -211,6 +215,11 @@ int gate_turn(struct gate *g, int most_ms, struct err *e)
 {
     int wait_ms = http_turn(g);
 
+    /* libmicrohttpd says "at once" for as long as a client leaves it in the middle of some lines. When that
+     * brings nothing, it can wait for a moment. */
+    g->idle_turns = wait_ms == 0 && n_last == 0 ? g->idle_turns + 1 : 0;
+    if (g->idle_turns > IDLE_TURNS)
+        wait_ms = 5;
     if (most_ms >= 0 && (wait_ms < 0 || wait_ms > most_ms))
         wait_ms = most_ms;
     n_batch = epoll_wait(g->epoll, batch, EVENTS, drained(g) ? 0 : wait_ms);
@@ -221,6 +230,7 @@ int gate_turn(struct gate *g, int most_ms, struct err *e)
         if (w)
             w->ready(w, batch[i].events);
     }
+    n_last = n_batch;
     n_batch = 0;
     if (g->keeper_gone[0])
         return err_set(e, 0, "the keeper is gone: %s", g->keeper_gone);
@@ -264,10 +274,17 @@ void gate_close(struct gate *g)
         free(h);
     }
     store_close(g->store);
+    fd_close(&g->state_fd);
 }
 
 static int open_store(struct gate *g, struct err *e)
 {
+    /* The lock goes with the process. "retort token" does not ask for it. */
+    g->state_fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (g->state_fd < 0 || flock(g->state_fd, LOCK_EX | LOCK_NB) < 0)
+        return errno == EWOULDBLOCK
+                   ? err_set(e, 0, "another server uses this state; give this one its own --state")
+                   : err_set(e, errno, "cannot lock the state");
     if (store_open(NULL, &g->store, e) < 0)
         return -1;
     if (store_sessions_restarted(g->store, time_now_ms(), e) < 0) {

@@ -4,7 +4,7 @@
  * client has sent a body: unknown host or page, no token, no such call, a body too large.
  *
  * A suspended connection is not looked at by libmicrohttpd. So that a client who leaves is noticed while
- * its cell runs, we watch the socket ourselves meanwhile.
+ * its cell runs, we watch the socket ourselves.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,6 +19,7 @@
 
 #define HEADERS_MAX (32u << 10) /* of one request, and the buffer of one connection */
 #define IDLE_SECONDS 75         /* of a connection without a request */
+#define HANGUP_MS 1000
 #define DISCARD_MAX (256u << 20)
 #define BODIES_MAX (256u << 20) /* of all requests together */
 
@@ -58,25 +59,50 @@ static void abandon(struct request *r)
 
 /* ---- waiting ---- */
 
-static void on_client(struct watch *w, uint32_t events)
+/* The client has closed its side. While it waits for an answer that means that it has gone away. Else
+ * libmicrohttpd will see it, or has what was sent before still to read; but an end that came together with the
+ * last bytes it may never see, so we come back to it. */
+static void on_hangup(struct watch *w, uint32_t events)
 {
-    struct request *r = (struct request *)((char *)w - offsetof(struct request, client));
+    struct client *c = (struct client *)((char *)w - offsetof(struct client, socket));
+    struct request *r = c->request;
     (void)events;
 
-    r->gone = true;
-    abandon(r);
-    request_resume(r);
+    if (r && r->suspended) {
+        r->gone = true;
+        abandon(r);
+        request_resume(r);
+        return;
+    }
+    c->hung_up_ms = time_now_ms();
+    gate_arm(c->gate, c->hung_up_ms + HANGUP_MS);
+}
+
+int64_t clients_tick(struct gate *g, int64_t now_ms)
+{
+    int64_t next_ms = INT64_MAX;
+
+    for (struct client *c = g->clients; c; c = c->next) {
+        if (!c->hung_up_ms)
+            continue;
+        if (now_ms - c->hung_up_ms < HANGUP_MS) {
+            next_ms = c->hung_up_ms + HANGUP_MS < next_ms ? c->hung_up_ms + HANGUP_MS : next_ms;
+            continue;
+        }
+        c->hung_up_ms = 0;
+        if (!c->request || !(c->request->body_over || c->request->queued))
+            shutdown(c->socket.fd, SHUT_RDWR); /* the rest of it will never come */
+    }
+    return next_ms;
 }
 
 static void suspend(struct request *r)
 {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct watch *socket = &r->client->socket;
 
     r->suspended = true;
     MHD_suspend_connection(r->connection);
-    if (info)
-        watch_set(r->gate, &r->client, info->connect_fd, EPOLLRDHUP);
+    watch_set(r->gate, socket, socket->fd, EPOLLRDHUP | EPOLLONESHOT);
 }
 
 void request_resume(struct request *r)
@@ -85,7 +111,6 @@ void request_resume(struct request *r)
     if (!r->suspended)
         return;
     r->suspended = false;
-    watch_clear(r->gate, &r->client);
     MHD_resume_connection(r->connection);
 }
 
@@ -96,12 +121,8 @@ void request_pause(struct request *r)
 
 void request_kick(struct request *r)
 {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-
     r->gone = true;
-    if (info)
-        shutdown(info->connect_fd, SHUT_RDWR);
+    shutdown(r->client->socket.fd, SHUT_RDWR);
     request_resume(r);
 }
 
@@ -230,6 +251,15 @@ static bool may_be_json(const char *type)
     return false;
 }
 
+static enum MHD_Result count_length(void *ctx, enum MHD_ValueKind kind, const char *name,
+                                    const char *value)
+{
+    (void)kind;
+    (void)value;
+    *(unsigned *)ctx += strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
+    return MHD_YES;
+}
+
 /* What the headers say of the body. Two ways to tell its length are a way to tell two of us different
  * things. */
 static int check_body(struct request *r)
@@ -237,9 +267,11 @@ static int check_body(struct request *r)
     const char *length = request_header(r, MHD_HTTP_HEADER_CONTENT_LENGTH);
     const char *coding = request_header(r, MHD_HTTP_HEADER_TRANSFER_ENCODING);
     const char *type = request_header(r, MHD_HTTP_HEADER_CONTENT_TYPE);
+    unsigned lengths = 0;
 
-    if (length && coding) {
-        reply_error(r, 400, "bad_request", "a body has either a length or chunks");
+    MHD_get_connection_values(r->connection, MHD_HEADER_KIND, count_length, &lengths);
+    if (lengths > 1 || (length && coding)) {
+        reply_error(r, 400, "bad_request", "a body has one length, or chunks");
         return -1;
     }
     if (coding && strcasecmp(coding, "chunked") != 0) {
@@ -361,13 +393,15 @@ static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connectio
 {
     struct gate *g = ctx;
     struct request *r = xcalloc(1, sizeof(*r));
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
     *r = (struct request){.gate = g,
+                          .client = info->socket_context,
                           .connection = connection,
                           .uri = xstrdup(uri),
-                          .began_us = clock_now_us(),
-                          .client.fd = -1,
-                          .client.ready = on_client};
+                          .began_us = clock_now_us()};
+    r->client->request = r;
     g->n_requests++;
     return r;
 }
@@ -382,7 +416,7 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **of
     if (!r)
         return;
     *of = NULL;
-    watch_clear(g, &r->client);
+    r->client->request = NULL;
     abandon(r);
     bool whole = how == MHD_REQUEST_TERMINATED_COMPLETED_OK;
     count_request(r, whole || r->queued ? r->status : 0);
@@ -395,6 +429,30 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **of
         free(r->params[i]);
     free(r->uri);
     free(r);
+}
+
+static void on_connection(void *ctx, struct MHD_Connection *connection, void **of,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    struct gate *g = ctx;
+    struct client *c = *of;
+
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+        watch_clear(g, &c->socket);
+        *c->at = c->next;
+        if (c->next)
+            c->next->at = c->at;
+        free(c);
+        return;
+    }
+    c = *of = xcalloc(1, sizeof(*c));
+    *c = (struct client){.gate = g, .socket = {-1, on_hangup}, .next = g->clients, .at = &g->clients};
+    if (c->next)
+        c->next->at = &c->next;
+    g->clients = c;
+    watch_set(g, &c->socket,
+              MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
+              EPOLLRDHUP | EPOLLONESHOT);
 }
 
 /* Its complaints are about clients, who have been answered. */
@@ -412,6 +470,7 @@ int http_start(struct gate *g, int listen_fd, struct err *e)
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_access, g,
         MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, listen_fd,
         MHD_OPTION_URI_LOG_CALLBACK, on_uri, g, MHD_OPTION_NOTIFY_COMPLETED, on_completed, g,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, g,
         MHD_OPTION_CONNECTION_LIMIT, g->config->max_connections, MHD_OPTION_CONNECTION_TIMEOUT,
         IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS_MAX,
         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);

@@ -54,7 +54,8 @@ struct watch {
 };
 void watch_set(struct gate *g, struct watch *w, int fd, uint32_t events);
 void watch_clear(struct gate *g, struct watch *w);
-/* Have gate_tick called at this time (clock_now_ms) or earlier. */
+/* Have everything looked at that is due at this time (time_now_ms), or earlier. */
+#define TOKENS_MS 1000 /* how often revoked tokens are looked for */
 void gate_arm(struct gate *g, int64_t at_ms);
 
 /* ---- tokens in use (holder.c, metrics.c) ---- */
@@ -102,6 +103,7 @@ void metrics_text(struct gate *g, const struct holder *h, struct buf *ret);
 struct gate {
     const struct config *config;
     const char *const *environments;
+    int state_fd; /* locked */
     struct store *store;
     struct vessel *vessel;
     struct MHD_Daemon *http;
@@ -111,11 +113,13 @@ struct gate {
     struct live *lives; /* newest first */
     unsigned n_lives;
     unsigned n_runs, n_waiting; /* one-shot runs: under way, and before their turn */
+    struct client *clients;
     struct holder *holders;
     struct counters counters; /* of all tokens, also those that are gone */
     unsigned n_requests;      /* not completed yet */
     uint64_t body_bytes;      /* held in bodies */
     int64_t token_check_ms, expire_ms;
+    unsigned idle_turns; /* one after the other in which nothing happened */
     bool draining, stopping;
     int64_t drain_until_ms;
     char keeper_gone[256]; /* why, when it is */
@@ -156,8 +160,18 @@ struct route {
 
 #define PARAMS 2
 
+/* A connection. */
+struct client {
+    struct client *next, **at;
+    struct gate *gate;
+    struct watch socket;
+    struct request *request; /* that it brings or waits for; or NULL */
+    int64_t hung_up_ms;      /* 0: not, or it was seen to */
+};
+
 struct request {
     struct gate *gate;
+    struct client *client;
     struct MHD_Connection *connection;
     char *uri; /* raw, with its query */
     const char *method;
@@ -181,7 +195,6 @@ struct request {
     bool queued;
     bool gone; /* the client */
 
-    struct watch client; /* while suspended: did it go away? */
     /* Who works for it: called once when nobody wants the answer any more. */
     void (*abandon)(void *work);
     void *work;
@@ -192,6 +205,8 @@ int http_start(struct gate *g, int listen_fd, struct err *e);
 int http_turn(struct gate *g);
 void http_stop_accepting(struct gate *g);
 void http_stop(struct gate *g);
+/* Clients that closed their side in the middle of a request; when to look again. */
+int64_t clients_tick(struct gate *g, int64_t now_ms);
 
 /* A header, or NULL. */
 const char *request_header(struct request *r, const char *name);
@@ -377,7 +392,7 @@ void transfer_over(struct transfer *t);
 /* It is answered, but lives until the answer has been sent. */
 void transfer_sending(struct transfer *t);
 /* What a file's failure is to a client. */
-void reply_file_failed(struct request *r, const struct err *e);
+void reply_file_failed(struct request *r, const struct err *e, bool writing);
 json_t *file_json(const char *path, uint64_t size, uint64_t mtime_ns);
 void live_end_transfers(struct live *l);
 

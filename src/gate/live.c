@@ -44,6 +44,7 @@ struct live *live_new(struct gate *g, struct holder *h, const struct limits *lim
     g->lives = l;
     g->n_lives++;
     holder_add(h, limits->memory);
+    gate_arm(g, l->created_ms + TOKENS_MS); /* should its token be revoked */
     l->number = ++h->counters.sessions;
     return l;
 }

@@ -1,7 +1,8 @@
 /* stream: a cell as server-sent events.
  *
- * What a slow reader has not taken waits here, within a bound: beyond it outputs are left out of the stream,
- * and come with the whole cell at its end. The cell never waits for its reader.
+ * What a slow reader has not taken waits here. Text is within the cell's limit on output; displays have a
+ * bound of their own, beyond which they come with the whole cell at its end. The cell never waits for its
+ * reader.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -128,8 +129,6 @@ static const char *const names[] = {
 
 void stream_text(struct stream *s, enum output_kind kind, const char *text, size_t len)
 {
-    if (!has_room(s))
-        return;
     json_t *j = json_pack("{s:s,s:o}", "type", names[kind], "text", cell_text_json(text, len));
     event(s, names[kind], j);
     json_decref(j);

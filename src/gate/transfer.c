@@ -81,13 +81,17 @@ void live_end_transfers(struct live *l)
     }
 }
 
-void reply_file_failed(struct request *r, const struct err *e)
+void reply_file_failed(struct request *r, const struct err *e, bool writing)
 {
     switch (e->code) {
+    case ENOTDIR: /* a file is where a directory would have to be */
     case ENOENT:
-    case ENOTDIR:
-        reply_error(r, 404, "not_found", "there is no such file in the workspace");
+        if (writing)
+            reply_error(r, 400, "bad_path", "%s", e->text);
+        else
+            reply_error(r, 404, "not_found", "there is no such file in the workspace");
         break;
+    case ENXIO: /* a socket */
     case EINVAL:
     case ENAMETOOLONG:
     case EISDIR:
@@ -113,8 +117,11 @@ void reply_file_failed(struct request *r, const struct err *e)
     case ETIMEDOUT:
         reply_later(r, 503, 5, "no_answer", "%s", e->text);
         break;
-    default:
+    case EPIPE:
         reply_error(r, 410, "session_ended", "%s", e->text);
+        break;
+    default:
+        reply_error(r, 409, "not_accessible", "%s", e->text);
         break;
     }
 }

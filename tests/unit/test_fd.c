@@ -30,12 +30,14 @@ static void places_may_overlap(void **state)
     ino_t one = inode(pipes[0][0]), two = inode(pipes[1][0]);
     assert_int_equal(dup2(pipes[1][0], FIRST), FIRST); /* lies where the first one is to go */
     assert_int_equal(dup2(pipes[0][0], FIRST + 1), FIRST + 1);
+    assert_int_equal(dup2(pipes[0][1], FIRST + 2), FIRST + 2); /* belongs to nobody */
     const int from[] = {FIRST + 1, FIRST, -1};
     assert_int_equal(fd_place(from, 3, FIRST, 1), 0);
     assert_int_equal(inode(FIRST), one);
     assert_int_equal(inode(FIRST + 1), two);
     assert_int_equal(fcntl(FIRST, F_GETFD), 0);
     assert_int_equal(fcntl(FIRST + 1, F_GETFD), FD_CLOEXEC);
+    assert_int_equal(fcntl(FIRST + 2, F_GETFD), -1);
     close_range(3, ~0U, 0);
 }
 
