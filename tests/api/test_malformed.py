@@ -188,8 +188,8 @@ class Raw(api.Case):
                 self.refused(self.request(headers=b"Transfer-Encoding: " + coding + b"\r\n", body=b"0\r\n\r\n"), 3)
 
     def test_chunks(self):
-        good = self.request(headers=b"Transfer-Encoding: chunked\r\n", body=b'c\r\n{"code":"1"}\r\n0\r\n\r\n')
-        responses, _, _ = self.send(good, 5)
+        good = self.request(headers=b"Connection: close\r\nTransfer-Encoding: chunked\r\n", body=b'c\r\n{"code":"1"}\r\n0\r\n\r\n')
+        responses, _, _ = self.send(good, api.PATIENCE)
         self.assertEqual(responses[0][0], 200)
         for body in (b"x\r\n\r\n", b"-1\r\n\r\n", b"ffffffffffffffffff\r\n", b"10000000000000000\r\nx", b"5\r\n{\"cod", b"c\r\n{\"code\":\"1\"}XX0\r\n\r\n",
                      b"0" * 10000, b"1;" + b"e" * 50000 + b"\r\n{\r\n0\r\n\r\n"):
@@ -217,13 +217,14 @@ class Raw(api.Case):
     def test_chunks_of_single_bytes_with_extensions_and_trailers(self):
         code = b'{"code":"1"}'
         body = b"".join(b"1;ext=x\r\n%c\r\n" % c for c in code) + b"0\r\nTrailer: x\r\n\r\n"
-        responses, _, _ = self.send(self.request(headers=b"Transfer-Encoding: chunked\r\n", body=body), 5)
+        responses, _, _ = self.send(self.request(headers=b"Connection: close\r\nTransfer-Encoding: chunked\r\n", body=body),
+                                    api.PATIENCE)
         self.assertEqual(responses[0][0], 200)
 
     def test_pipelining(self):
         one = self.request(b"GET /v1/sessions HTTP/1.1")
         run = self.request(headers=b"Content-Length: 15\r\n", body=b'{"code":"1+41"}')
-        responses, _, got = self.send(one * 3 + run + one + self.request(b"GET /nothing HTTP/1.1"), 5)
+        responses, _, got = self.send(one * 3 + run + one + self.request(b"GET /nothing HTTP/1.1"), api.PATIENCE)
         self.assertEqual([r[0] for r in responses], [200, 200, 200, 200, 200, 404], got[-300:])
         self.assertEqual(api.result(json.loads(responses[3][2])), "42")
 
