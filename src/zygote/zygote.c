@@ -122,13 +122,10 @@ static pid_t fork_python(int pid_namespace, int cgroup_fd)
     /* A handler must not run in the go-between, on our stack. */
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
-    PyOS_BeforeFork();
     pid_t pid = fork_into(pid_namespace, cgroup_fd);
     int saved = errno;
     if (pid == 0)
         PyOS_AfterFork_Child();
-    else
-        PyOS_AfterFork_Parent();
     sigprocmask(SIG_SETMASK, &before, NULL);
     errno = saved;
     return pid;
@@ -264,6 +261,10 @@ static PyObject *serve(PyObject *self, PyObject *args)
         return NULL;
     }
     steps_inject(getenv("RETORT_FAULT"));
+    /* For good: from here on the zygote does nothing but fork, and runs no Python itself. Going back
+     * after each fork (PyOS_AfterFork_Parent) would write to memory that was shared a moment ago, and
+     * so split its huge pages for all forks to come. */
+    PyOS_BeforeFork();
     tell_warm(versions);
     for (;;) {
         int r = msg_recv(ZYGOTE_CONTROL_FD, &in, &e);
