@@ -17,11 +17,6 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
-
-#define HUGE_PAGE ((uintptr_t)2 << 20)
 #define REGION ((size_t)1 << 30) /* reserved, not used: what is left goes back */
 
 /* From Python's documented C API; not part of the stable ABI, hence looked up, and declared here. */
@@ -41,11 +36,6 @@ struct free_arena {
 static struct arena_allocator former;
 static uintptr_t region_begin, region_next, region_end;
 static struct free_arena *free_arenas;
-
-static uintptr_t round_up(uintptr_t address)
-{
-    return (address + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
-}
 
 static void *arena_alloc(void *ctx, size_t size)
 {
@@ -89,7 +79,7 @@ void pages_gather(void)
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (region == MAP_FAILED)
         return;
-    region_begin = region_next = round_up((uintptr_t)region);
+    region_begin = region_next = pages_round_up((uintptr_t)region);
     region_end = (uintptr_t)region + REGION;
     set_allocator("PyObject_SetArenaAllocator",
                   &(struct arena_allocator){.alloc = arena_alloc, .free = arena_free});
@@ -119,8 +109,8 @@ void pages_settle(void)
         /* Writable, private, and of no file: the arenas, and the C library's heap. */
         if (n < 3 || rights[1] != 'w' || rights[3] != 'p' || (n == 4 && name[0] == '/'))
             continue;
-        for (uintptr_t page = round_up(begin); page + HUGE_PAGE <= end; page += HUGE_PAGE)
-            madvise((void *)page, HUGE_PAGE, MADV_COLLAPSE);
+        for (uintptr_t page = pages_round_up(begin); page + PAGES_HUGE <= end; page += PAGES_HUGE)
+            madvise((void *)page, PAGES_HUGE, MADV_COLLAPSE);
     }
     fclose(maps);
 }

@@ -36,6 +36,7 @@
 #include "wire/fields.h"
 #include "wire/msg.h"
 #include "wire/proto.h"
+#include "zygote/objects.h"
 #include "zygote/pages.h"
 #include "zygote/zygote.h"
 
@@ -296,6 +297,7 @@ static PyObject *settle(PyObject *self, PyObject *args)
 {
     (void)self;
     (void)args;
+    objects_settle();
     pages_settle();
     Py_RETURN_NONE;
 }
