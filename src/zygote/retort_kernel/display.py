@@ -83,33 +83,34 @@ class Hook(DisplayHook):
     """sys.displayhook: the value of a cell's last expression."""
 
     def __call__(self, result=None):
+        # Not by the traits `shell` and `exec_result`, which every cell would pay for: see TRAITS.
+        values = self._trait_values
+        shell = values["shell"]
         if result is None or self.quiet():
             return
-        shell = self.shell
         bundle, metadata = shell.represent(result)
-        self.remember(result)
-        if self.exec_result is not None:
-            self.exec_result.result = result
+        self.remember(shell, result)
+        if values.get("exec_result") is not None:
+            values["exec_result"].result = result
         if bundle:
             shell.show(frames.RESULT, bundle, metadata)
 
     def quiet(self):
         """A cell that ends in a semicolon shows nothing. Only one that may do so is tokenised."""
-        end = self.shell.source.rstrip()
+        end = self._trait_values["shell"].source.rstrip()
         if not end.endswith(";") and "#" not in end[end.rfind("\n") + 1:]:
             return False
         return super().quiet()
 
-    def remember(self, result):
+    def remember(self, shell, result):
         """_, __, ___, _N and Out[N], as long as the user has not taken the names."""
-        shell = self.shell
         names, outputs = shell.user_ns, shell.outputs
         if result is outputs:
             return
         if "_" not in vars(builtins) and names.get("_", self._) is self._:
             names["___"], names["__"], names["_"] = self.__, self._, result
         self.___, self.__, self._ = self.__, self._, result
-        n = shell.execution_count
+        n = shell.values["execution_count"]
         outputs[n] = names[f"_{n}"] = result
         if len(outputs) > self.cache_size:
             oldest = next(iter(outputs))

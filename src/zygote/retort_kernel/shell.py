@@ -31,6 +31,10 @@ for _name in __future__.all_feature_names:
 FIRST_WORD = re.compile(r"\s*([^\W\d]\w*)")
 OUTPUTS_KEPT = 100  # values in Out: they are what a forgetful program leaks
 INPUTS_GAP_MAX = 10000
+# Read or written in every cell, and therefore in the table of the traits' values: the way through
+# traitlets takes twenty times as long, and copies fifty pages of the zygote's memory.
+TRAITS = ("ast_node_interactivity", "ast_transformers", "autoawait", "execution_count",
+          "input_transformers_post")
 CANCEL_GRACE = 1.0  # seconds that an awaited task has to clean up after an interrupt
 
 
@@ -70,7 +74,12 @@ class Shell(InteractiveShell):
         self.tables = [formatter.type_printers for formatter in formatters.values()]
         self.inputs = self.history_manager.input_hist_raw, self.history_manager.input_hist_parsed
         self.transformer = self.input_transformer_manager
+        for name in TRAITS:
+            getattr(self, name)  # has its value in the table from now on
+        self.values = self._trait_values
         self.transformations = self._transformations()
+        # Done by execute() itself.
+        self.events.unregister("pre_execute", self._clear_warning_registry)
         self.line_magics = self.magics_manager.magics["line"]
         leave = Leave(self)
         for name in ("exit", "quit"):
@@ -93,8 +102,9 @@ class Shell(InteractiveShell):
         self.source, self.noted, self.running = source, None, True
         error = None
         try:
-            self.execution_count = n
+            self.values["execution_count"] = n
             self.user_ns["__builtins__"] = builtins  # exec() would put ours there
+            self.user_ns.pop("__warningregistry__", None)  # a new cell may warn anew
             sys.displayhook = self.displayhook
             self._announce("pre_execute")
             self._announce("pre_run_cell", n)
@@ -155,8 +165,9 @@ class Shell(InteractiveShell):
             self.compile._filename_map[name] = n
         if tree is None:
             tree = compile(cell, name, "exec", flags | ast.PyCF_ONLY_AST, True)
-        tree = self.transform_ast(tree)
-        if self.autoawait:
+        if self.values["ast_transformers"]:
+            tree = self.transform_ast(tree)
+        if self.values["autoawait"]:
             flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         quiet, shown = self._split(tree.body)
         parts = []
@@ -186,11 +197,11 @@ class Shell(InteractiveShell):
         """How many are registered: a user who adds some means them."""
         manager = self.transformer
         return (len(manager.cleanup_transforms), len(manager.line_transforms),
-                len(manager.token_transformers), len(self.input_transformers_post))
+                len(manager.token_transformers), len(self.values["input_transformers_post"]))
 
     def _split(self, nodes):
         """What runs silently, and what shows its value."""
-        mode = self.ast_node_interactivity
+        mode = self.values["ast_node_interactivity"]
         if mode == "all":
             return [], nodes
         if mode == "last_expr_or_assign" and nodes and isinstance(nodes[-1], ast.Assign):
@@ -275,7 +286,7 @@ class Shell(InteractiveShell):
 
     def show(self, kind, bundle, metadata):
         frame = display.encode_bundle(kind, bundle, metadata)
-        hold = kind == frames.RESULT and self.ast_node_interactivity == "last_expr"
+        hold = kind == frames.RESULT and self.values["ast_node_interactivity"] == "last_expr"
         if not self.channel.show(frame, hold):
             sys.stdout.write(str(bundle.get(display.PLAIN, "")) + "\n")
 
