@@ -185,8 +185,22 @@ static int watch_signals(struct state *s, struct err *e)
     return watch_add(s, &s->signals, fd, on_signals, NULL, e);
 }
 
+/* Libraries tell a fork by getpid() when they guard their random states: OpenSSL does, and so do those
+ * that bring an OpenSSL of their own. In every box the interpreter is process 2. No zygote may be, or
+ * they would see the same number before and after, and all boxes would draw the same numbers. */
+static void pass_over_kernel_pid(void)
+{
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(0);
+    if (pid > 0)
+        waitpid(pid, NULL, 0);
+}
+
 static int begin(struct state *s, int owner_fd, struct err *e)
 {
+    pass_over_kernel_pid();
     s->owner.fd = owner_fd;
     s->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (s->epoll < 0)

@@ -1,25 +1,27 @@
 """After the fork: what would be equal, or predictable, in all sessions of one zygote.
 
-Both the state and the process id are common to the forks (each box has its own pid namespace, so
-libraries that look at getpid() see no fork). Every library that keeps a random state in the process
-gets a new one here. Python's hash seed and the address layout stay common; nothing renews them.
+The state is common to all forks. A library that keeps a random state in the process gets a new one
+here, unless it sees by itself that it was forked. Python's hash seed and the address layout stay
+common; nothing renews them.
 """
 import ctypes
 import os
-import random
 import sys
 
 MT_WORDS = 624  # of a Mersenne Twister's key; its position follows, and at the end means "used up"
 
-_sqlite_library = None
 _numpy_key = _numpy_position = None
+_renewals = []
+_zygote = None  # its process id
 
 
 def prepare():
-    """In the zygote: find what reseed() will write to."""
-    global _sqlite_library, _numpy_key, _numpy_position
-    if "_sqlite3" in sys.modules:
-        _sqlite_library = ctypes.CDLL(sys.modules["_sqlite3"].__file__)
+    """In the zygote, when nothing more will run there: what comes new at its first use is
+    forgotten once for all forks, and the rest is found that reseed() will write to."""
+    global _numpy_key, _numpy_position, _zygote
+    for name, forget in FORGOTTEN.items():
+        if name in sys.modules:
+            forget(sys.modules[name])
     random_ = sys.modules.get("numpy.random")
     if random_ is not None:
         random_.seed()  # also forgets a half-used pair of normal numbers
@@ -28,6 +30,10 @@ def prepare():
             address = generator.ctypes.state_address
             _numpy_key = _memory(address, MT_WORDS * 4)
             _numpy_position = _memory(address + MT_WORDS * 4, 4)
+    # Looking for a module writes to the names of others: not in every fork.
+    _renewals[:] = [(renew, sys.modules[name]) for name, renew in RENEWALS.items()
+                    if name in sys.modules]
+    _zygote = os.getpid()
 
 
 def _memory(address, size):
@@ -35,11 +41,8 @@ def _memory(address, size):
 
 
 def reseed():
-    random.seed()
-    for name, renew in RENEWALS.items():
-        module = sys.modules.get(name)
-        if module is not None:
-            renew(module)
+    for renew, module in _renewals:
+        renew(module)
 
 
 def _numpy(random_):
@@ -52,8 +55,24 @@ def _numpy(random_):
 
 
 def _openssl(ssl):
-    # Full entropy claimed: OpenSSL then reseeds its generators from this and from the system.
-    ssl.RAND_add(os.urandom(32), 32.0)
+    # It seeds itself anew, at its next use, when it sees another process id, as in every box: the
+    # keeper takes care of that. This is for a fork that came by the zygote's own id.
+    if os.getpid() == _zygote:
+        # Full entropy claimed: OpenSSL then reseeds its generators from this and from the system.
+        ssl.RAND_add(os.urandom(32), 32.0)
+
+
+def _multiprocessing(process):
+    process.current_process().authkey = os.urandom(32)
+
+
+RENEWALS = {
+    # `random` itself is not here: Python seeds it after every fork.
+    "numpy.random": _numpy,
+    "ssl": _openssl,
+    "multiprocessing.process": _multiprocessing,
+    "torch": lambda module: module.seed(),
+}
 
 
 def _tempfile(tempfile):
@@ -66,21 +85,9 @@ def _uuid(uuid):
     uuid._last_timestamp = None
 
 
-def _multiprocessing(process):
-    process.current_process().authkey = os.urandom(32)
-
-
-def _sqlite(_):
+def _sqlite(module):
     # Zero bytes: forget the state; the next use seeds it from the system.
-    _sqlite_library.sqlite3_randomness(0, None)
+    ctypes.CDLL(module.__file__).sqlite3_randomness(0, None)
 
 
-RENEWALS = {
-    "numpy.random": _numpy,
-    "ssl": _openssl,
-    "tempfile": _tempfile,
-    "uuid": _uuid,
-    "multiprocessing.process": _multiprocessing,
-    "_sqlite3": _sqlite,
-    "torch": lambda module: module.seed(),
-}
+FORGOTTEN = {"tempfile": _tempfile, "uuid": _uuid, "_sqlite3": _sqlite}
