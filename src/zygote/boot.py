@@ -7,8 +7,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import _retort
 import retort_kernel
 
-versions = retort_kernel.warm(os.environ.pop("RETORT_PRELOAD", "").split())
+versions = retort_kernel.warm(os.environ.pop("RETORT_PRELOAD", "").split(), _retort.CHANNEL)
 _retort.settle()
 # This returns only in a fork that is sealed in its box.
-channel, cpus, awaited = _retort.serve(versions, retort_kernel.renew)
-retort_kernel.serve(channel, cpus, _retort.ready, rehearse=not awaited)
+cpus, awaited = _retort.serve(versions, retort_kernel.renew)
+retort_kernel.serve(_retort.CHANNEL, cpus, _retort.ready, rehearse=not awaited)

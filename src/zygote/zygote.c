@@ -276,8 +276,7 @@ static PyObject *serve(PyObject *self, PyObject *args)
         msg_done(&in);
     }
     double cpus = plan.cpus_milli == UINT32_MAX ? 0 : plan.cpus_milli / 1000.0;
-    return Py_BuildValue("((ii)dO)", BOX_CHANNEL_OUT_FD, BOX_CHANNEL_IN_FD, cpus,
-                         plan.awaited ? Py_True : Py_False);
+    return Py_BuildValue("(dO)", cpus, plan.awaited ? Py_True : Py_False);
 }
 
 /* The box is ready: everything that can be done before the first cell has been done. */
@@ -306,7 +305,7 @@ static PyMethodDef methods[] = {
     {"settle", settle, METH_NOARGS, "settle(): all is imported and warm; get ready for forks."},
     {"serve", serve, METH_VARARGS,
      "serve(versions, prepare): fork boxes on the keeper's word. In each of them it calls\n"
-     "prepare(), enters the box, and returns ((out, in), cpus, awaited)."},
+     "prepare(), enters the box, and returns (cpus, awaited)."},
     {"ready", ready, METH_NOARGS, "ready(): tell the keeper that this box can be used."},
     {NULL, NULL, 0, NULL},
 };
@@ -320,5 +319,12 @@ PyMODINIT_FUNC PyInit__retort(void); /* Python looks it up by name */
 PyMODINIT_FUNC PyInit__retort(void)
 {
     pages_gather();
-    return PyModule_Create(&module);
+    PyObject *self = PyModule_Create(&module);
+    PyObject *channel = Py_BuildValue("(ii)", BOX_CHANNEL_OUT_FD, BOX_CHANNEL_IN_FD);
+    /* CHANNEL: the descriptors to the owner in every box. */
+    if (self && channel && PyModule_AddObject(self, "CHANNEL", channel) == 0)
+        return self;
+    Py_XDECREF(channel);
+    Py_XDECREF(self);
+    return NULL;
 }

@@ -13,6 +13,12 @@
     heap      the zygote's memory, laid out for its forks
     tracebacks, keyboard, reseed, blas, pristine
 """
+from . import heap
+
+_names = heap.begin()
+
 from .warm import renew, serve, warm
+
+del _names
 
 __all__ = ["renew", "serve", "warm"]

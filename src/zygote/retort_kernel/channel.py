@@ -62,12 +62,19 @@ class Channel:
         self.passed = 0
         register_at_fork(after_in_child=self.detach)
 
+    def prepare(self, out, in_):
+        """In the zygote: these will be the two pipes."""
+        self.fds = (out, in_)
+        self.send, self.recv = partial(write, out), partial(read, in_)
+
     def open(self, out, in_):
         """Speak on these two pipes, for the session that this process is."""
-        self.fds = (out, in_)
-        self.connect(partial(write, out), partial(read, in_))
+        if self.fds != (out, in_):
+            self.prepare(out, in_)
+        self.pid = getpid()
 
     def connect(self, send, recv):
+        self.fds = ()
         self.send, self.recv = send, recv
         self.pid = getpid()
 

@@ -43,6 +43,14 @@ def use_backend():
         pyplot.switch_backend(mpl_backend.BACKEND)
 
 
+def leave_events():
+    """pyplot, when it is imported into IPython, asks to be called after every cell. show_open() does
+    what it would do, and plt.ion() makes it ask again."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        pyplot.uninstall_repl_displayhook()
+
+
 class Watch:
     """A finder that sees `import matplotlib`, once, and sets the backend when it is done."""
 

@@ -4,16 +4,42 @@ Importing leaves thousands of holes, scattered over the whole heap. A session th
 fill them, a page copied for each; and glibc sorts its list of holes at the first chance, which
 writes to every one of them: 3 MB of the 8 that a session's first cell made private. So the holes
 are filled here, for good, and a session's memory comes fresh and in one piece.
+
+A session also writes to every object that it uses, as it counts references. What it uses in every cell
+is therefore made before the large libraries are loaded, and together: the names in our own code first,
+as the first to mention a name decides where it lies; then, with the holes filled, the code itself.
 """
 import ctypes
+import gc
+import os
 
 POOLED_MAX = 512  # bytes: up to this size CPython allocates from its own pools
+POOL = 1 << 14  # bytes; CPython 3.10 and later
 ROW = 64  # neighbours in a row that tell a fresh pool
 ROUNDS_MAX = 200_000
 SIZES = [1 << 16, 1 << 15, 1 << 14, 1 << 13, 1 << 12, 1 << 11, 1 << 10, 768, 640, 528] + list(
     range(512, 15, -16))
 
 _kept = []
+
+
+def begin():
+    """Before the rest of this package is imported. The zygote runs without garbage collection, but
+    for the times it asks for it."""
+    gc.disable()
+    names = list(_own_code())
+    import asyncio, IPython
+    gc.collect()
+    fill()
+    return names
+
+
+def _own_code():
+    directory = os.path.dirname(os.path.abspath(__file__))
+    for name in sorted(os.listdir(directory)):
+        if name.endswith(".py"):
+            with open(os.path.join(directory, name), encoding="utf-8") as file:
+                yield compile(file.read(), name, "exec", dont_inherit=True)
 
 
 def fill():
@@ -27,16 +53,19 @@ def fill():
 
 
 def _fill_pools(size):
-    """Allocate objects of one size class until they come one after the other."""
+    """Allocate objects of one size class until they come one after the other, and then to the
+    beginning of a pool: there the next ones lie in one page with the pool's header, which every
+    allocation writes to."""
     payload = bytes(size - bytes().__sizeof__())  # its copies are as large
     view = memoryview(payload)
-    row, last = 0, 0
+    row, last, fresh = 0, 0, False
     for _ in range(ROUNDS_MAX):
         block = view.tobytes()
         _kept.append(block)
         row = row + 1 if 0 < id(block) - last <= size else 0
         last = id(block)
-        if row >= min(ROW, (1 << 14) // size - 4):
+        fresh = fresh or row >= min(ROW, POOL // size - 4)
+        if fresh and last % POOL < size + 64:
             return
 
 

@@ -56,27 +56,38 @@ LONG = {
                    "fig, ax = plt.subplots(); ax.bar(['a', 'b'], [1, 2])"),
 }
 
+FORK_HOOKS = (("threading", "_after_fork"), ("logging", "_after_at_fork_child_reinit_locks"))
+
 _kernel = None
 
 
-def warm(preload):
-    """Import and prepare everything; returns what there is, as text."""
+def warm(preload, channel=None):
+    """Import and prepare everything; returns what there is, as text. `channel` is what serve() will
+    be called with, where that is known."""
     global _kernel
-    gc.disable()
     blas.limit_environment(1)
-    versions = _import_all(preload)
+    # First what every cell needs, then what only some do: see heap.
     _kernel = _make_kernel()
-    keyboard.remove()
     printing.install(_kernel.streams.values())
-    _warm_up(_kernel)
+    _warm_up(_kernel, SHORT * ROUNDS + LONG[None] * 2)
+    versions = _import_all(preload)
+    keyboard.remove()
+    figures.leave_events()
+    for module, cells in LONG.items():
+        if module in sys.modules:
+            _warm_up(_kernel, cells * 2)
+    _warm_up(_kernel, SHORT)
     blas.prepare()
     reseed.prepare()
     for _ in range(ROUNDS):
+        _after_fork(_kernel)
         renew()
         blas.use(1)
     _check_threads("the warm-up")
     figures.drop_fonts()
     _dress(_kernel)
+    if channel:
+        _kernel.channel.prepare(*channel)
     gc.collect()
     heap.fill()
     gc.freeze()
@@ -132,14 +143,10 @@ def _make_kernel():
 
 # ---- warming up ----
 
-def _warm_up(kernel):
-    """Run cells of every kind."""
+def _warm_up(kernel, cells):
+    """Run cells, and put back what they have changed."""
     state = {name: getattr(sys, name) for name in ("stdout", "stderr", "displayhook")}
     handler = signal.getsignal(signal.SIGINT)
-    cells = list(SHORT) * ROUNDS
-    for module, codes in LONG.items():
-        if module is None or module in sys.modules:
-            cells += codes * 2
     with warnings.catch_warnings():
         _rehearse(kernel, cells, ROUNDS)
     signal.signal(signal.SIGINT, handler)
@@ -168,6 +175,15 @@ def _rehearse(kernel, cells, listings=0):
     for fd, stream in zip((STDOUT, STDERR), streams.values()):
         stream.buffer.fd = fd
     kernel.shell.forget(names, len(cells))
+
+
+def _after_fork(kernel):
+    """What Python does first in every fork. With one thread it changes nothing here."""
+    for module, name in FORK_HOOKS:
+        hook = getattr(sys.modules.get(module), name, None)
+        if hook is not None:
+            hook()
+    kernel.channel.detach()
 
 
 def _dress(kernel):
