@@ -30,6 +30,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "box/shrink.h"
 
 /* clang-format off */
 static const char *const allowed[] = {
@@ -339,6 +340,11 @@ static int export_program(scmp_filter_ctx c, struct sock_fprog *ret, struct err 
         return err_set(e, EIO, "the compiled filter");
     }
     *ret = (struct sock_fprog){.len = (unsigned short)(size / sizeof(*code)), .filter = code};
+    struct sock_fprog shorter;
+    if (shrink_program(ret, &shorter)) {
+        *ret = shorter;
+        free(code);
+    }
     return 0;
 }
 

@@ -130,8 +130,7 @@ static void move_code(struct range code)
     char *copy = (char *)pages_round_up((uintptr_t)room);
     memcpy(copy, (void *)begin, size);
     /* In small pages it would cost more than it does as a file. */
-    if (madvise(copy, size, MADV_COLLAPSE) == 0 &&
-        mprotect(copy, size, PROT_READ | PROT_EXEC) == 0)
+    if (madvise(copy, size, MADV_COLLAPSE) == 0 && mprotect(copy, size, PROT_READ | PROT_EXEC) == 0)
         mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)begin);
     munmap(room, reserved); /* what is left of it */
 }
