@@ -90,8 +90,8 @@ static struct range relocated_part(const struct dl_phdr_info *o)
     return (struct range){0, 0};
 }
 
-/* Nothing of ours or of the C library's is written to between the copy and the mapping, so that they
- * can be treated like any other. */
+/* Nothing of the C library's, or of our own, is written to between the copy and the mapping: they can be
+ * treated like any other. */
 static void map_from_image(struct image *image, struct range data, struct range relocated)
 {
     size_t size = data.end - data.begin;
@@ -150,7 +150,7 @@ static int settle(struct dl_phdr_info *o, size_t size, void *ctx)
     mprotect((void *)code.begin, code.end - code.begin, PROT_READ | PROT_EXEC);
     if (is_within(code, (uintptr_t)PyObject_CallObject))
         move_code(code);
-    else if (!is_within(code, (uintptr_t)malloc))
+    else
         move_data(ctx, o);
     return 0;
 }

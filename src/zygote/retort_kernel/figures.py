@@ -79,6 +79,16 @@ def add_wide_fonts():
     sys.modules["matplotlib"].rcParams["font.sans-serif"] = family
 
 
+def prepare():
+    """In the zygote. After each cell one looks whether figures are open: at the table itself, as the
+    way to it leads over four pages of memory."""
+    global _open
+    if "matplotlib._pylab_helpers" in sys.modules:
+        _open = sys.modules["matplotlib._pylab_helpers"].Gcf.figs
+    leave_events()
+    drop_fonts()
+
+
 def drop_fonts():
     """matplotlib empties its cache of open fonts in every fork; emptied before, it costs nothing."""
     manager = sys.modules.get("matplotlib.font_manager")
@@ -127,6 +137,7 @@ def to_png(figure):
     return output.getvalue()
 
 
+_open = None  # matplotlib's table of open figures, where it is imported beforehand
 _shown = set()  # numbers of figures that this cell has shown as a value already
 
 
@@ -136,6 +147,8 @@ def _note_shown(figure):
 
 def show_open(shell):
     """Show every open figure and close it."""
+    if _open is not None and not _open:
+        return
     helpers = sys.modules.get("matplotlib._pylab_helpers")
     if helpers is None or not helpers.Gcf.figs:
         return

@@ -11,14 +11,18 @@ as the first to mention a name decides where it lies; then, with the holes fille
 """
 import ctypes
 import gc
+import importlib
 import os
 
+# Used in every cell, or after every fork.
+STANDARD = ("ast", "base64", "functools", "inspect", "io", "itertools", "json", "logging", "random",
+            "re", "signal", "struct", "threading", "types", "warnings", "weakref")
 POOLED_MAX = 512  # bytes: up to this size CPython allocates from its own pools
 POOL = 1 << 14  # bytes; CPython 3.10 and later
 ROW = 64  # neighbours in a row that tell a fresh pool
 ROUNDS_MAX = 200_000
-SIZES = [1 << 16, 1 << 15, 1 << 14, 1 << 13, 1 << 12, 1 << 11, 1 << 10, 768, 640, 528] + list(
-    range(512, 15, -16))
+# Up to 1032 bytes glibc keeps a list for each size.
+SIZES = [1 << 16, 1 << 15, 1 << 14, 1 << 13, 1 << 12, 1 << 11] + list(range(1032, 15, -16))
 
 _kept = []
 
@@ -28,6 +32,8 @@ def begin():
     for the times it asks for it."""
     gc.disable()
     names = list(_own_code())
+    for name in STANDARD:
+        importlib.import_module(name)
     import asyncio, IPython
     gc.collect()
     fill()

@@ -72,10 +72,11 @@ def warm(preload, channel=None):
     _warm_up(_kernel, SHORT * ROUNDS + LONG[None] * 2)
     versions = _import_all(preload)
     keyboard.remove()
-    figures.leave_events()
     for module, cells in LONG.items():
         if module in sys.modules:
             _warm_up(_kernel, cells * 2)
+    gc.collect()
+    heap.fill()
     _warm_up(_kernel, SHORT)
     blas.prepare()
     reseed.prepare()
@@ -84,7 +85,7 @@ def warm(preload, channel=None):
         renew()
         blas.use(1)
     _check_threads("the warm-up")
-    figures.drop_fonts()
+    figures.prepare()
     _dress(_kernel)
     if channel:
         _kernel.channel.prepare(*channel)
