@@ -35,7 +35,8 @@ struct shrinking {
     const struct sock_fprog *old;
     uint32_t *constants; /* in order, the first is 0 */
     unsigned n_constants;
-    struct block *blocks; /* by their first instruction in the old program; plain 0: none begins there */
+    struct block
+        *blocks; /* by their first instruction in the old program; plain 0: none begins there */
     struct sock_filter *code;
     unsigned n_code;
     bool failed;

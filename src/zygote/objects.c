@@ -6,11 +6,9 @@
  * all is loaded:
  *
  *  1. The read-only segments get one set of rights, so that the kernel makes one mapping of them.
- *  2. Data goes into a file of ours, as it is now, and is mapped privately from there: a fork need not
- *     copy the pages of a file, and a box that writes copies its page as ever. What the loader has made
- *     read-only stays so.
- *  3. The interpreter's own code and data are used by every box: its code goes into huge pages, which
- *     are there from the beginning, and its data stays where it is.
+ *  2. Data goes into the image (image.h). What the loader has made read-only stays so.
+ *  3. The interpreter's own code, which every box uses, goes into huge pages: they are there from the
+ *     beginning.
  *
  * A fork and its end take half the time. Whatever is refused here leaves things as they were.
  */
@@ -24,17 +22,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "zygote/pages.h"
 
 struct range {
     uintptr_t begin, end; /* whole pages */
-};
-
-/* The file that holds the objects' data. */
-struct image {
-    int fd;
-    off_t size;
 };
 
 static uintptr_t page_down(uintptr_t address)
@@ -90,28 +81,18 @@ static struct range relocated_part(const struct dl_phdr_info *o)
     return (struct range){0, 0};
 }
 
-/* Nothing of the C library's, or of our own, is written to between the copy and the mapping: they can be
- * treated like any other. */
-static void map_from_image(struct image *image, struct range data, struct range relocated)
-{
-    size_t size = data.end - data.begin;
-
-    if (pwrite(image->fd, (void *)data.begin, size, image->size) != (ssize_t)size ||
-        mmap((void *)data.begin, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, image->fd,
-             image->size) == MAP_FAILED)
-        return;
-    image->size += (off_t)size;
-    if (relocated.begin < relocated.end && relocated.begin >= data.begin &&
-        relocated.end <= data.end)
-        mprotect((void *)relocated.begin, relocated.end - relocated.begin, PROT_READ);
-}
-
 static void move_data(struct image *image, const struct dl_phdr_info *o)
 {
+    struct range relocated = relocated_part(o);
+
     for (int i = 0; i < o->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &o->dlpi_phdr[i];
-        if (p->p_type == PT_LOAD && (p->p_flags & (PF_W | PF_X)) == PF_W)
-            map_from_image(image, segment(o, p), relocated_part(o));
+        if (p->p_type != PT_LOAD || (p->p_flags & (PF_W | PF_X)) != PF_W)
+            continue;
+        struct range data = segment(o, p);
+        if (image_take(image, data.begin, data.end) && relocated.begin < relocated.end &&
+            relocated.begin >= data.begin && relocated.end <= data.end)
+            mprotect((void *)relocated.begin, relocated.end - relocated.begin, PROT_READ);
     }
 }
 
@@ -150,16 +131,11 @@ static int settle(struct dl_phdr_info *o, size_t size, void *ctx)
     mprotect((void *)code.begin, code.end - code.begin, PROT_READ | PROT_EXEC);
     if (is_within(code, (uintptr_t)PyObject_CallObject))
         move_code(code);
-    else
-        move_data(ctx, o);
+    move_data(ctx, o);
     return 0;
 }
 
-void objects_settle(void)
+void objects_settle(struct image *image)
 {
-    cleanup_fd int fd = memfd_create("retort-data", MFD_CLOEXEC);
-    struct image image = {.fd = fd};
-
-    if (fd >= 0)
-        dl_iterate_phdr(settle, &image);
+    dl_iterate_phdr(settle, image);
 }

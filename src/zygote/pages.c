@@ -6,8 +6,9 @@
  * copies 4 KiB as ever, so its private memory stays as small.
  *
  * CPython takes arenas of 1 MiB wherever the kernel finds room, between the libraries: too small and
- * too scattered for huge pages. So we lend it a region for them while it warms up. Where anything here
- * is not to be had (another allocator, a kernel before 6.1), boxes work and cost more.
+ * too scattered for huge pages. So we lend it a region for them while it warms up. What does not fill a
+ * huge page goes into the image (image.h). Where anything here is not to be had (another allocator, a
+ * kernel before 6.1), boxes work and cost more.
  */
 #include "zygote/pages.h"
 
@@ -15,8 +16,11 @@
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 
+#define LEFTOVER_MIN ((uintptr_t)64 << 10) /* below this a mapping more costs more than its pages */
+#define LEFTOVERS_MAX 64
 #define REGION ((size_t)1 << 30) /* reserved, not used: what is left goes back */
 
 /* From Python's documented C API; not part of the stable ABI, hence looked up, and declared here. */
@@ -85,11 +89,9 @@ void pages_gather(void)
                   &(struct arena_allocator){.alloc = arena_alloc, .free = arena_free});
 }
 
-void pages_settle(void)
+/* CPython's own arenas are mappings too: from now on it unmaps ours as it does its own. */
+static void give_back_region(void)
 {
-    char line[512];
-
-    /* CPython's own arenas are mappings too: from now on it unmaps ours as it does its own. */
     if (region_end) {
         set_allocator("PyObject_SetArenaAllocator", &former);
         munmap((void *)region_next, region_end - region_next);
@@ -98,19 +100,57 @@ void pages_settle(void)
         free_arenas = arena->next;
         munmap(arena, arena->size);
     }
+}
+
+struct leftovers {
+    struct {
+        uintptr_t begin, end;
+    } list[LEFTOVERS_MAX];
+    unsigned n;
+};
+
+static void note_leftover(struct leftovers *l, uintptr_t begin, uintptr_t end)
+{
+    if (end - begin < LEFTOVER_MIN || l->n == LEFTOVERS_MAX)
+        return;
+    l->list[l->n].begin = begin;
+    l->list[l->n++].end = end;
+}
+
+static void collapse(uintptr_t begin, uintptr_t end, struct leftovers *l)
+{
+    uintptr_t first = pages_round_up(begin), last = end & ~(PAGES_HUGE - 1);
+
+    if (first >= last) {
+        note_leftover(l, begin, end);
+        return;
+    }
+    for (uintptr_t page = first; page < last; page += PAGES_HUGE)
+        madvise((void *)page, PAGES_HUGE, MADV_COLLAPSE);
+    note_leftover(l, begin, first);
+    note_leftover(l, last, end);
+}
+
+void pages_settle(struct image *image)
+{
+    struct leftovers leftovers = {.n = 0};
+    char line[512];
+
+    give_back_region();
     FILE *maps = fopen("/proc/self/maps", "re");
     if (!maps)
         return;
     while (fgets(line, sizeof(line), maps)) {
         uintptr_t begin, end;
-        char rights[5], name[2];
-        int n = sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %*s %1s", &begin, &end, rights,
+        char rights[5], name[8] = "";
+        int n = sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %*s %7s", &begin, &end, rights,
                        name);
         /* Writable, private, and of no file: the arenas, and the C library's heap. */
-        if (n < 3 || rights[1] != 'w' || rights[3] != 'p' || (n == 4 && name[0] == '/'))
-            continue;
-        for (uintptr_t page = pages_round_up(begin); page + PAGES_HUGE <= end; page += PAGES_HUGE)
-            madvise((void *)page, PAGES_HUGE, MADV_COLLAPSE);
+        if (n >= 3 && rights[1] == 'w' && rights[3] == 'p' && name[0] != '/' &&
+            strcmp(name, "[stack]") != 0)
+            collapse(begin, end, &leftovers);
     }
     fclose(maps);
+    for (unsigned i = 0; i < leftovers.n; i++)
+        image_take(image, leftovers.list[i].begin, leftovers.list[i].end);
 }

@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#include "zygote/image.h"
+
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
 #endif
@@ -17,6 +19,6 @@ static inline uintptr_t pages_round_up(uintptr_t address)
 /* Before the imports: Python's arenas come from one place from now on. */
 void pages_gather(void);
 
-/* After the warm-up: arenas come from where they came before, and what lies together is put into huge
- * pages. */
-void pages_settle(void);
+/* After the warm-up: arenas come from where they came before, what lies together is put into huge pages,
+ * and what is left over into the image. */
+void pages_settle(struct image *image);

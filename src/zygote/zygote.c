@@ -296,8 +296,11 @@ static PyObject *settle(PyObject *self, PyObject *args)
 {
     (void)self;
     (void)args;
-    objects_settle();
-    pages_settle();
+    struct image image;
+    image_open(&image);
+    objects_settle(&image);
+    pages_settle(&image);
+    image_close(&image);
     Py_RETURN_NONE;
 }
 

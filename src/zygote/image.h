@@ -1,0 +1,23 @@
+/* image: memory of the zygote's as a file, for the sake of its forks.
+ *
+ * A fork copies an entry for every page of anonymous memory, and none for pages of a file: whoever
+ * touches those finds them there. Writing copies the page in either case. So what most boxes leave alone
+ * is cheaper as a private mapping of a file.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct image {
+    int fd; /* -1: it cannot be had, and everything stays as it is */
+    off_t size;
+};
+
+void image_open(struct image *i);
+void image_close(struct image *i);
+
+/* Put these pages, as they are now, into the file, and have them from there, writable. False: they are
+ * where they were. */
+bool image_take(struct image *i, uintptr_t begin, uintptr_t end);
