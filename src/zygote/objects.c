@@ -6,7 +6,9 @@
  * all is loaded:
  *
  *  1. The read-only segments get one set of rights, so that the kernel makes one mapping of them.
- *  2. Data goes into the image (image.h). What the loader has made read-only stays so.
+ *  2. Data goes into the image (image.h), in one mapping with what the loader made read-only after it
+ *     had relocated it. That guards a program's tables against its own bugs. Here the program is
+ *     the guest's, who can write where he likes in it; nothing that holds him lies in his memory.
  *  3. The interpreter's own code, which every box uses, goes into huge pages: they are there from the
  *     beginning.
  *
@@ -19,6 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -69,30 +72,17 @@ static struct range code_of(const struct dl_phdr_info *o)
     return runs ? all : (struct range){0, 0};
 }
 
-/* What the loader made read-only after it had relocated it; it takes no part of a page. */
-static struct range relocated_part(const struct dl_phdr_info *o)
+static bool is_data(const ElfW(Phdr) * p)
 {
-    for (int i = 0; i < o->dlpi_phnum; i++) {
-        const ElfW(Phdr) *p = &o->dlpi_phdr[i];
-        uintptr_t begin = o->dlpi_addr + p->p_vaddr;
-        if (p->p_type == PT_GNU_RELRO)
-            return (struct range){page_down(begin), page_down(begin + p->p_memsz)};
-    }
-    return (struct range){0, 0};
+    return p->p_type == PT_LOAD && (p->p_flags & (PF_W | PF_X)) == PF_W;
 }
 
 static void move_data(struct image *image, const struct dl_phdr_info *o)
 {
-    struct range relocated = relocated_part(o);
-
     for (int i = 0; i < o->dlpi_phnum; i++) {
-        const ElfW(Phdr) *p = &o->dlpi_phdr[i];
-        if (p->p_type != PT_LOAD || (p->p_flags & (PF_W | PF_X)) != PF_W)
-            continue;
-        struct range data = segment(o, p);
-        if (image_take(image, data.begin, data.end) && relocated.begin < relocated.end &&
-            relocated.begin >= data.begin && relocated.end <= data.end)
-            mprotect((void *)relocated.begin, relocated.end - relocated.begin, PROT_READ);
+        struct range r = segment(o, &o->dlpi_phdr[i]);
+        if (is_data(&o->dlpi_phdr[i]))
+            image_take(image, r.begin, r.end);
     }
 }
 
@@ -126,8 +116,8 @@ static int settle(struct dl_phdr_info *o, size_t size, void *ctx)
     struct range code = code_of(o);
     (void)size;
 
-    if (!code.end || relocated_part(o).end == 0)
-        return 0; /* the kernel's own, or an unusual one */
+    if (!code.end || o->dlpi_addr == getauxval(AT_SYSINFO_EHDR))
+        return 0; /* an unusual one, or the kernel's own */
     mprotect((void *)code.begin, code.end - code.begin, PROT_READ | PROT_EXEC);
     if (is_within(code, (uintptr_t)PyObject_CallObject))
         move_code(code);
