@@ -1,5 +1,6 @@
 """What a server says of itself: its log, its metrics, its description."""
 import json
+import os
 import re
 import time
 
@@ -176,3 +177,25 @@ class Description(api.Case):
 
     def test_the_root(self):
         self.assertEqual(self.server.stranger().get("/").status, 200)
+
+
+class Confined(api.Case):
+    """The gate reads what strangers send: it has no right that it does not need."""
+
+    def status(self):
+        with open(f"/proc/{self.server.process.pid}/status") as f:
+            return dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+
+    def test_no_rights(self):
+        status = self.status()
+        self.assertNotIn("0", status["Uid"].split())
+        self.assertNotIn("0", status["Gid"].split())
+        self.assertEqual(status["Groups"].strip() if os.geteuid() == 0 else "", "")
+        for kind in ("CapPrm", "CapEff", "CapInh", "CapAmb"):
+            self.assertEqual(int(status[kind], 16), 0, kind)
+        self.assertEqual(status["NoNewPrivs"], "1")
+
+    def test_a_filter(self):
+        if api.SANITIZED:
+            return  # the sanitizers need calls that it has no use for
+        self.assertEqual(self.status()["Seccomp"], "2")
