@@ -310,7 +310,7 @@ static int kernel_landlock(void *ctx, struct err *e)
 
 static int kernel_filter(void *ctx, struct err *e)
 {
-    return filter_load(((struct box_kernel *)ctx)->filter, e);
+    return filter_load_guest(((struct box_kernel *)ctx)->filter, e);
 }
 
 int box_kernel_enter(struct box_kernel *b, const char **ret_failed, struct err *e)

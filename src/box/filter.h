@@ -24,3 +24,5 @@ void filter_done(struct filter *f);
 
 /* Put it on the calling process, for good. no_new_privs must be set. */
 int filter_load(const struct filter *f, struct err *e);
+/* The same for the process that runs user code. */
+int filter_load_guest(const struct filter *f, struct err *e);
