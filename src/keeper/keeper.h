@@ -22,6 +22,7 @@ struct keeper_options {
     unsigned n_environments;
     struct limits limits; /* what ready boxes are made for */
     unsigned pool;        /* ready boxes kept per environment; 0: none */
+    unsigned patience_ms; /* with a zygote that does not answer; 0: half a minute */
     unsigned blanks; /* and boxes that lack only their Python: cheaper, for when those run out */
 };
 

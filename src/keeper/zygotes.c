@@ -22,7 +22,7 @@
 
 /* Long, for machines that are short of everything; a zygote that is stuck is so for ever. */
 #define WARM_MS (300 * 1000)
-#define ANSWER_MS (30 * 1000)
+#define PATIENCE_MS (30 * 1000)
 #define STILLBORN_MAX 3 /* zygotes killed in a row before they were warm */
 
 /* The compiled filter as a file: two programs, each with its length before it. */
@@ -215,7 +215,9 @@ int zygote_start(struct state *s, unsigned environment, struct err *e)
 
 void zygote_owes(struct state *s, unsigned environment, bool owes)
 {
-    s->zygotes[environment].deadline_ms = owes ? clock_now_ms() + ANSWER_MS : 0;
+    unsigned patience_ms = s->options->patience_ms ? s->options->patience_ms : PATIENCE_MS;
+
+    s->zygotes[environment].deadline_ms = owes ? clock_now_ms() + patience_ms : 0;
 }
 
 int64_t zygotes_next_ms(const struct state *s)

@@ -359,6 +359,74 @@ static void test_zygotes_killed_in_the_act(void **unused)
     settle();
 }
 
+/* The keeper's children that are a box's first process. */
+static void kill_inits(void)
+{
+    DIR *d = opendir("/proc");
+
+    for (struct dirent *entry; d && (entry = readdir(d));) {
+        char path[300], line[256], name[32] = "";
+        pid_t pid = atoi(entry->d_name);
+        int parent = 0;
+        snprintf(path, sizeof(path), "/proc/%.20s/status", entry->d_name);
+        FILE *f = pid > 0 ? fopen(path, "re") : NULL;
+        while (f && fgets(line, sizeof(line), f))
+            if (sscanf(line, "Name: %31s", name) != 1)
+                sscanf(line, "PPid: %d", &parent);
+        if (f)
+            fclose(f);
+        if (parent == keeper.pid && strcmp(name, "init") == 0)
+            kill(pid, SIGKILL);
+    }
+    closedir(d);
+}
+
+/* In stock, and while boxes are made: those of the stock are replaced, who asked is told or served. */
+static void test_boxes_that_lose_their_init(void **unused)
+{
+    struct guest guests[AT_ONCE];
+    (void)unused;
+
+    settle();
+    kill_inits();
+    settle();
+    for (unsigned round = 0; round < rounds(6); round++) {
+        for (unsigned i = 0; i < AT_ONCE; i++)
+            invite(&guests[i]);
+        usleep(round * 1500);
+        kill_inits();
+        for (unsigned i = 0; i < AT_ONCE; i++) {
+            wait_until(&guests[i].opened, "a session, or that there is none");
+            dismiss(&guests[i]);
+        }
+    }
+    settle();
+    invite(&guests[0]);
+    welcome(&guests[0]);
+    assert_string_equal(answer(&guests[0], "1+1"), "2");
+    dismiss(&guests[0]);
+    settle();
+}
+
+static void test_a_stuck_zygote_is_replaced(void **unused)
+{
+    struct guest guests[AT_ONCE];
+    unsigned before = state_now().zygotes_started;
+    (void)unused;
+
+    settle();
+    kill(outside(state_now().zygote_pid), SIGSTOP);
+    for (unsigned i = 0; i < AT_ONCE; i++)
+        invite(&guests[i]);
+    for (unsigned i = 0; i < AT_ONCE; i++) {
+        welcome(&guests[i]);
+        assert_string_equal(answer(&guests[i], "1+1"), "2");
+        dismiss(&guests[i]);
+    }
+    settle();
+    assert_true(state_now().zygotes_started > before);
+}
+
 static bool runs(const char *marker)
 {
     DIR *d = opendir("/proc");
@@ -494,6 +562,7 @@ static int open_house(void **unused)
     struct keeper_options o = {.environments = environments,
                                .n_environments = ENVIRONMENTS,
                                .pool = POOL,
+                               .patience_ms = 2000,
                                .blanks = BLANKS};
     struct err e = {0};
     (void)unused;
@@ -524,6 +593,8 @@ int main(void)
         cmocka_unit_test(test_what_a_cell_started_goes_with_its_interpreter),
         cmocka_unit_test(test_killed_zygote_is_replaced),
         cmocka_unit_test(test_zygotes_killed_in_the_act),
+        cmocka_unit_test(test_boxes_that_lose_their_init),
+        cmocka_unit_test(test_a_stuck_zygote_is_replaced),
         cmocka_unit_test(test_more_at_once_than_are_asked_for),
         cmocka_unit_test(test_thousands_leave_nothing),
     };
