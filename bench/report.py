@@ -75,7 +75,11 @@ def targets(results):
         for name in ("fork", "retort_cold", "retort_ready", "retort_cell")
         + ("bubblewrap", "ipykernel", "ipykernel_cell")
     )
-    memory, churn, many = (results.get(name) or {} for name in ("memory", "churn", "many"))
+    memory, churn, many, runs, at_once, files = (
+        results.get(name) or {}
+        for name in ("memory", "churn", "many", "http_run", "http_at_once", "files")
+    )
+    http_cell = median(results, "http_cell")
     moments = [memory.get(f"retort_{moment}_bytes") for moment in ("new", "used", "ready")]
     mine, theirs = max(filter(None, moments), default=None), memory.get("ipykernel_bytes")
     left = len(churn["faults"]) if churn else None
@@ -90,7 +94,17 @@ def targets(results):
         target("fresh boxes used once and destroyed", churn.get("per_second"), "≥", 250, "/s"),
         target("  wrong answers, and things left over", left, "≤", 0, ""),
         target("sessions alive at once, all correct", many.get("correct"), "≥", 500, ""),
+        target("a cell: ipykernel / retort, HTTP", ratio(ipykernel_cell, http_cell), "≥", 10, "×"),
+        target("one-shot runs over HTTP, 8 clients", runs.get("per_second"), "≥", 200, "/s"),
+        target("sessions answering at once over HTTP", at_once.get("sessions"), "≥", 64, ""),
+        target("upload: retort / nginx", speed_ratio(files, "put"), "≥", 0.5, "×"),
+        target("download: retort / nginx", speed_ratio(files, "get"), "≥", 0.5, "×"),
     ]
+
+
+def speed_ratio(files, verb):
+    speeds = files.get("mb_per_second") or {}
+    return ratio(speeds.get(f"retort_{verb}"), speeds.get(f"nginx_{verb}"))
 
 
 # ---- the table ----
@@ -120,8 +134,14 @@ TIMES = [
         "retort_cell",
         [
             ("retort_cell", "retort"),
+            ("http_cell", "retort, over HTTP"),
             ("ipykernel_cell", "ipykernel, jupyter_client"),
         ],
+    ),
+    (
+        "A request to its cell's first output",
+        "http_cell",
+        [("http_stream", "retort, server-sent events")],
     ),
 ]
 
@@ -187,6 +207,34 @@ def load_table(results):
     return lines
 
 
+def server_table(results):
+    runs, at_once, files = (results.get(f) for f in ("http_run", "http_at_once", "files"))
+    lines = ["", "The server"]
+    if runs:
+        lines.append(
+            f"  {runs['n']:,} one-shot runs in {runs['elapsed_s']:.1f} s, {runs['clients']}"
+            f" clients: {runs['per_second']:,.0f} a second; median {runs['median_ms']:.1f} ms,"
+            f" p99 {runs['p99_ms']:.1f} ms"
+        )
+    if at_once:
+        lines.append(
+            f"  {at_once['sessions']} sessions answering at once, {at_once['n']:,} cells without an"
+            f" error: {at_once['per_second']:,.0f} a second; median {at_once['median_ms']:.1f} ms,"
+            f" p99 {at_once['p99_ms']:.1f} ms"
+        )
+    for verb, what in (("put", "in"), ("get", "out")) if files else ():
+        if files.get("reason"):
+            lines.append(f"  files: {files['reason']}")
+            break
+        speeds = files["mb_per_second"]
+        lines.append(
+            f"  a file of {files['bytes'] / 1e6:,.0f} MB {what}: retort"
+            f" {speeds[f'retort_{verb}']:,.0f} MB/s, nginx {speeds[f'nginx_{verb}']:,.0f} MB/s:"
+            f" {speed_ratio(files, verb):.2f} ×"
+        )
+    return lines if runs else []
+
+
 def targets_table(list_):
     lines = ["", f"{'Targets':<48} {'measured':>12} {'target':>10}"]
     for t in list_:
@@ -205,4 +253,5 @@ def table(report):
     )
     lines = [head, f"{report['modules']} imported in all; one run, contestants taking turns"]
     lines += times_table(results) + memory_table(results) + load_table(results)
+    lines += server_table(results)
     return "\n".join(lines + targets_table(report["targets"]))
