@@ -17,8 +17,10 @@
 #include "gate/headers.h"
 #include "gate/inside.h"
 
-#define HEADERS_MAX (32u << 10) /* of one request, and the buffer of one connection */
-#define IDLE_SECONDS 75         /* of a connection without a request */
+/* Of one connection: headers have to fit in it, and half of it is what one read of a body can take. All of it
+ * stays in memory while the connection does, whoever opened it. */
+#define BUFFER (64u << 10)
+#define IDLE_SECONDS 75 /* of a connection without a request */
 #define HANGUP_MS 1000
 #define DISCARD_MAX (256u << 20)
 #define BODIES_MAX (256u << 20) /* of all requests together */
@@ -472,7 +474,7 @@ int http_start(struct gate *g, int listen_fd, struct err *e)
         MHD_OPTION_URI_LOG_CALLBACK, on_uri, g, MHD_OPTION_NOTIFY_COMPLETED, on_completed, g,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, g,
         MHD_OPTION_CONNECTION_LIMIT, g->config->max_connections, MHD_OPTION_CONNECTION_TIMEOUT,
-        IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS_MAX,
+        IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)BUFFER,
         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
     if (!g->http)
         return err_set(e, errno, "cannot start the HTTP server");

@@ -181,7 +181,7 @@ size_t upload_write(struct upload *u, const char *data, size_t len)
     size_t at = 0;
 
     while (at < len && u->fd >= 0) {
-        ssize_t n = fd_write_quietly(u->fd, data + at, len - at);
+        ssize_t n = write(u->fd, data + at, len - at); /* SIGPIPE is ignored here */
         if (n > 0) {
             at += (size_t)n;
             u->total += (size_t)n;
