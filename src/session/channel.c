@@ -21,7 +21,6 @@
 #define IDLE_BYTES (1u << 20)  /* dropped, or of frames, while no cell runs */
 #define FENCES_WAITING 4096    /* answers to fences that nobody reads */
 #define LEFT_BEHIND (8u << 20) /* of frames, that a dead interpreter's children add to */
-#define INDENT_MAX 1024
 
 static int fd_of(const struct session *s, enum source_kind kind)
 {
@@ -218,37 +217,6 @@ static int on_done(struct session *s, struct fields *f)
     return 0;
 }
 
-static int on_checked(struct session *s, struct fields *f)
-{
-    unsigned state = fields_get_u8(f);
-    size_t len;
-    const char *indent = fields_get_bytes(f, &len);
-
-    if (!fields_end(f) || state > CHECK_INVALID || len > INDENT_MAX || s->checks_due == 0)
-        return -1;
-    for (size_t i = 0; i < len; i++)
-        if (indent[i] != ' ' && indent[i] != '\t')
-            return -1;
-    /* An answer that came too late belongs to a question nobody asks any more. */
-    if (--s->checks_due > 0 || !s->check)
-        return 0;
-    s->check->state = (int)state;
-    s->check->indent = xcalloc(1, len + 1);
-    memcpy(s->check->indent, indent, len);
-    s->check->answered = true;
-    s->check = NULL;
-    return 0;
-}
-
-void channel_forget_check(struct session *s)
-{
-    if (!s->check)
-        return;
-    s->check->failed = true;
-    s->check->answered = true;
-    s->check = NULL;
-}
-
 int channel_frame(struct session *s, const struct frame *f)
 {
     bool running = s->state != IDLE && s->state != SETTLING;
@@ -261,7 +229,7 @@ int channel_frame(struct session *s, const struct frame *f)
     case CELL_DISPLAY:
         return on_display(s, f);
     case CELL_CHECKED:
-        return on_checked(s, &fields);
+        return check_answer(s, &fields);
     case CELL_ERROR:
         return running ? on_error(s, &fields) : -1;
     case CELL_DONE:

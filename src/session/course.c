@@ -138,7 +138,7 @@ static void end(struct session *s)
     buf_done(&s->unsent);
     frame_reader_done(&s->reader);
     meter_done(&s->meter);
-    channel_forget_check(s);
+    checks_lost(s);
 }
 
 static void end_idle(struct session *s)

@@ -5,6 +5,7 @@
  *     session.c  opening, closing, asking: the calls of session.h
  *     channel.c  bytes from a box: its two pipes, its frames
  *     course.c   the course of a cell: the state machine below
+ *     check.c    is it a complete piece of Python?
  *     verdict.c  what to call the end of a cell
  *     requests.c what its owner asks of a box's init
  *     files.c    what init answers
@@ -125,13 +126,6 @@ struct file_request {
     bool cut;
 };
 
-struct check_request {
-    bool answered;
-    bool failed; /* there will be no answer */
-    int state;
-    char *indent;
-};
-
 struct session {
     struct vessel *vessel;
     struct session *prev, *next;
@@ -172,8 +166,7 @@ struct session {
     struct course course;
 
     struct file_request *requests;
-    struct check_request *check; /* NULL: nobody waits (any more) */
-    unsigned checks_due;         /* answers that may still come */
+    struct check_request *checks; /* see check.c */
 };
 
 struct state_request {
@@ -247,6 +240,9 @@ void session_failed(struct session *s, const char *why);
 /* Begin to collect for the next cell. */
 void session_collect(struct session *s);
 void session_deadline(struct session *s, int64_t at_us);
+int session_must_be_idle(const struct session *s, struct err *e);
+/* Is it short enough for a frame? */
+int session_must_fit(size_t len, struct err *e);
 
 /* ---- channel.c ---- */
 void channel_ready(struct session *s, unsigned ready);
@@ -257,10 +253,19 @@ void channel_drain_all(struct session *s);
 /* Send the frame in v->frame. */
 void channel_send(struct session *s);
 void channel_resume(struct session *s);
-/* Whoever waits for an answer to CHECK waits in vain. */
-void channel_forget_check(struct session *s);
 /* A frame of a box; -1: it may not be sent now, or not at all. For the fuzzers too. */
 int channel_frame(struct session *s, const struct frame *f);
+
+/* ---- check.c ---- */
+/* An answer to CHECK; -1: it is none, or nobody asked. */
+int check_answer(struct session *s, struct fields *f);
+/* There will be no answers any more: say so to all who wait. */
+void checks_lost(struct session *s);
+/* The session is closed: free them, and say nothing. */
+void checks_close(struct session *s);
+/* When the next one is out of time, and what is done about it. */
+int64_t checks_due_us(const struct session *s);
+void checks_timer(struct session *s, int64_t now_us);
 
 /* ---- display.c ---- */
 /* -1: this is not a display. *ret may be empty: nothing in it could be shown. */

@@ -9,8 +9,6 @@
 #include "base/fd.h"
 #include "session/inside.h"
 
-#define CHECK_MS 1000
-
 /* ---- what it tells its owner ---- */
 
 static void tell_text(void *ctx, enum output_kind kind, const char *text, size_t len)
@@ -147,7 +145,7 @@ void session_close_then(struct session *s, void (*gone)(void *ctx), void *ctx)
     s->closed = true;
     if (gone && has_box)
         link_await_end(v, s->box, gone, ctx);
-    channel_forget_check(s);
+    checks_close(s);
     requests_close(s);
     /* First, so that the box is ended as a whole and not begun to be by its interpreter, which would see
      * its channel's end. One that is still being made is destroyed when it comes: see link.c. */
@@ -188,7 +186,7 @@ const struct limits *session_limits(const struct session *s)
     return &s->limits;
 }
 
-static int must_be_idle(const struct session *s, struct err *e)
+int session_must_be_idle(const struct session *s, struct err *e)
 {
     if (s->vessel->gone)
         return vessel_gone_err(s->vessel, e);
@@ -201,7 +199,7 @@ static int must_be_idle(const struct session *s, struct err *e)
     return 0;
 }
 
-static int must_fit(size_t len, struct err *e)
+int session_must_fit(size_t len, struct err *e)
 {
     if (len > FRAME_MAX - 64)
         return err_set(e, EFBIG, "a cell of %zu bytes is too long; the most is %u", len,
@@ -229,7 +227,7 @@ int session_run(struct session *s, const char *code, size_t len, uint64_t timeou
 {
     struct buf *b = &s->vessel->frame;
 
-    if (must_be_idle(s, e) < 0 || must_fit(len, e) < 0)
+    if (session_must_be_idle(s, e) < 0 || session_must_fit(len, e) < 0)
         return -1;
     s->cell = cell_new(++s->n_cells, code, len);
     b->len = 0;
@@ -244,7 +242,7 @@ int session_variables(struct session *s, uint64_t timeout_ms, struct err *e)
 {
     struct buf *b = &s->vessel->frame;
 
-    if (must_be_idle(s, e) < 0)
+    if (session_must_be_idle(s, e) < 0)
         return -1;
     s->cell = cell_new(0, "", 0);
     s->aside = s->out;
@@ -259,36 +257,4 @@ int session_variables(struct session *s, uint64_t timeout_ms, struct err *e)
 void session_interrupt(struct session *s)
 {
     course_stop(s, STOP_CLIENT);
-}
-
-int session_check(struct session *s, const char *code, size_t len, int *ret_state,
-                  char **ret_indent, struct err *e)
-{
-    struct check_request r = {0};
-    struct vessel *v = s->vessel;
-
-    if (must_be_idle(s, e) < 0 || must_fit(len, e) < 0)
-        return -1;
-    vessel_enter(v);
-    v->frame.len = 0;
-    frame_begin(&v->frame, CELL_CHECK);
-    fields_put_bytes(&v->frame, code, len);
-    frame_seal(&v->frame);
-    s->check = &r; /* cppcheck-suppress autoVariables; taken back below */
-    s->checks_due++;
-    channel_resume(s);
-    channel_send(s);
-    int got = vessel_wait(v, &r.answered, CHECK_MS, e);
-    if (s->check == &r)
-        s->check = NULL;
-    if (got == 0)
-        err_set(e, ETIMEDOUT, "the interpreter does not answer");
-    vessel_leave(v);
-    if (got <= 0)
-        return -1;
-    if (r.failed)
-        return err_set(e, 0, "the session has ended");
-    *ret_state = r.state;
-    *ret_indent = r.indent;
-    return 0;
 }

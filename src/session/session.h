@@ -158,8 +158,24 @@ int session_run(struct session *s, const char *code, size_t len, uint64_t timeou
  * grace of 2 s is killed. Does nothing when idle. */
 void session_interrupt(struct session *s);
 
-/* Is this a complete piece of Python? Blocks for at most a second (the interpreter must be idle).
- */
+/* Is this a complete piece of Python? Asked while no cell runs. The answer comes from the vessel's loop
+ * within a second, exactly once, or never when it was cancelled or the session closed meanwhile. NULL (with
+ * an error): could not even be asked; EBUSY: a cell runs, or 16 questions have no answer yet. From `done`
+ * what does not drive the vessel may be called. */
+struct check_request;
+
+struct check_answer {
+    const struct err *e; /* NULL: there is an answer */
+    int state;           /* enum check_state of proto.h */
+    const char *indent;  /* blanks that the next line may begin with */
+};
+typedef void check_answered(void *ctx, const struct check_answer *a);
+
+struct check_request *session_ask_check(struct session *s, const char *code, size_t len,
+                                        check_answered *done, void *ctx, struct err *e);
+/* No answer is wanted any more. */
+void session_check_cancel(struct check_request *r);
+/* The same, waiting: drives the vessel until it is answered. */
 int session_check(struct session *s, const char *code, size_t len, int *ret_state,
                   char **ret_indent, struct err *e);
 

@@ -160,6 +160,8 @@ static void tick(struct vessel *v)
             course_timer(s, now);
         if (!s->closed)
             requests_timer(s, now);
+        if (!s->closed)
+            checks_timer(s, now);
     }
     for (struct session *s = v->sessions; s; s = s->next) {
         if (s->closed)
@@ -167,6 +169,7 @@ static void tick(struct vessel *v)
         vessel_arm(v, s->deadline_us);
         vessel_arm(v, s->cpu_check_us);
         vessel_arm(v, requests_due_us(s));
+        vessel_arm(v, checks_due_us(s));
     }
 }
 
