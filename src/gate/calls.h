@@ -18,6 +18,7 @@ void call_interrupt(struct request *r);
 void call_variables(struct request *r);
 
 void call_cell_new(struct request *r);
+void call_check(struct request *r);
 void call_cells(struct request *r);
 void call_cell(struct request *r);
 void call_notebook(struct request *r);

@@ -1,4 +1,4 @@
-/* calls_cells: running cells, and the journal of those that ran. */
+/* calls_cells: running cells, asking about them, and the journal of those that ran. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +6,7 @@
 #include "gate/calls.h"
 #include "gate/notebook.h"
 #include "session/cell_json.h"
+#include "wire/proto.h"
 
 #define NOTEBOOK_PAGE 64
 
@@ -34,6 +35,72 @@ void call_variables(struct request *r)
 
     if (l)
         job_add(l, r, JOB_VARIABLES, "", 0, 0);
+}
+
+/* ---- is it complete? ---- */
+
+struct check {
+    struct transfer t; /* hangs on its session and its request as those do */
+    struct check_request *asked;
+};
+
+static void check_free(struct transfer *t)
+{
+    struct check *c = (struct check *)t;
+
+    if (c->asked)
+        session_check_cancel(c->asked);
+    free(c);
+}
+
+static void on_checked(void *ctx, const struct check_answer *a)
+{
+    static const char *const names[] = {[CHECK_COMPLETE] = "complete",
+                                        [CHECK_INCOMPLETE] = "incomplete",
+                                        [CHECK_INVALID] = "invalid"};
+    struct check *c = ctx;
+    struct request *r = c->t.request;
+
+    c->asked = NULL;
+    transfer_over(&c->t);
+    if (!a->e)
+        reply_json(r, 200, json_pack("{s:s,s:s}", "status", names[a->state], "indent", a->indent));
+    else if (a->e->code == ETIMEDOUT)
+        reply_later(r, 503, 1, "no_answer", "%s", a->e->text);
+    else
+        reply_error(r, 410, "session_ended", "%s", a->e->text);
+}
+
+static void check_failed(struct request *r, const struct err *e)
+{
+    if (e->code == EBUSY)
+        reply_error(r, 409, "session_busy", "the interpreter has something else to do; try again");
+    else if (e->code == EFBIG)
+        reply_error(r, 413, "too_large", "%s", e->text);
+    else
+        reply_error(r, 410, "session_ended", "%s", e->text);
+}
+
+void call_check(struct request *r)
+{
+    static const char *const members[] = {"code", NULL};
+    json_t *body = ask_object(r, members);
+    const char *code;
+    size_t len;
+    struct err e;
+
+    if (!body)
+        return;
+    struct live *l = live_asked(r);
+    if (l && ask_code(r, body, &code, &len) == 0) {
+        struct check *c = transfer_new(l, r, sizeof(*c), check_free);
+        c->asked = session_ask_check(l->session, code, len, on_checked, c, &e);
+        if (!c->asked) {
+            transfer_over(&c->t);
+            check_failed(r, &e);
+        }
+    }
+    json_decref(body);
 }
 
 /* ---- the journal ---- */

@@ -194,6 +194,7 @@ static void answer_cell(struct live *l, struct job *j, struct cell *c)
     struct buf text = {0};
     json_t *cell = cell_json(c);
 
+    cell_json_add_end(cell, c);
     if (json_dump_callback(cell, to_buf, &text, CELL_JSON_FLAGS) < 0)
         bug("cannot write JSON");
     count_cell(l->holder, c);

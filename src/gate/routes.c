@@ -23,6 +23,7 @@ const struct route routes[] = {
     {"POST", "/v1/sessions/{sid}/cells", false, BODY_JSON, CODE, call_cell_new, NULL},
     {"GET", "/v1/sessions/{sid}/cells", false, BODY_NONE, 0, call_cells, NULL},
     {"GET", "/v1/sessions/{sid}/cells/{n}", false, BODY_NONE, 0, call_cell, NULL},
+    {"POST", "/v1/sessions/{sid}/check", false, BODY_JSON, CODE, call_check, NULL},
     {"POST", "/v1/sessions/{sid}/interrupt", false, BODY_JSON, SMALL, call_interrupt, NULL},
     {"GET", "/v1/sessions/{sid}/variables", false, BODY_NONE, 0, call_variables, NULL},
     {"GET", "/v1/sessions/{sid}/notebook", false, BODY_NONE, 0, call_notebook, NULL},

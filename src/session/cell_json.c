@@ -186,6 +186,16 @@ json_t *cell_json(const struct cell *c)
     return j;
 }
 
+void cell_json_add_end(json_t *cell, const struct cell *c)
+{
+    if (c->left)
+        set(cell, "exit", json_pack("{s:i}", "status", c->exit_code));
+    else if (c->exit_code > 128)
+        set(cell, "exit", json_pack("{s:i}", "signal", c->exit_code - 128));
+    if (c->session_ended)
+        set(cell, "session_ended", json_true());
+}
+
 /* ---- variables ---- */
 
 #define VARIABLES_BYTES (1u << 20) /* parsed JSON takes some forty times its text */

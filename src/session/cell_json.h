@@ -13,6 +13,9 @@
 #define CELL_JSON_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(15))
 
 json_t *cell_json(const struct cell *c);
+/* What its end means to an owner of the session who is elsewhere: "exit" where the code left, or a signal
+ * ended it, and "session_ended". */
+void cell_json_add_end(json_t *cell, const struct cell *c);
 /* Parts of it, for streams. */
 json_t *cell_output_json(const struct output *o);
 json_t *cell_error_json(const struct cell *c);
