@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "session/utf8.h"
+#include "wire/proto.h"
 
 const char *cell_status_name(enum cell_status s)
 {
@@ -27,6 +28,29 @@ const char *limit_kind_name(enum limit_kind k)
     };
     assert_that((unsigned)k < sizeof(names) / sizeof(names[0]));
     return names[k];
+}
+
+const char *output_kind_name(enum output_kind k)
+{
+    static const char *const names[] = {
+        [OUTPUT_STDOUT] = "stdout",
+        [OUTPUT_STDERR] = "stderr",
+        [OUTPUT_DISPLAY] = "display",
+        [OUTPUT_RESULT] = "result",
+    };
+    assert_that((unsigned)k < sizeof(names) / sizeof(names[0]));
+    return names[k];
+}
+
+const char *file_change_name(int change)
+{
+    static const char *const names[] = {
+        [FILE_CREATED] = "created",
+        [FILE_CHANGED] = "changed",
+        [FILE_DELETED] = "deleted",
+    };
+    assert_that((unsigned)change < sizeof(names) / sizeof(names[0]));
+    return names[change];
 }
 
 struct cell *cell_new(uint32_t n, const char *code, size_t len)

@@ -1,6 +1,7 @@
 /* cell: making and filling a struct cell (see session.h for what it means). */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -8,8 +9,18 @@
 
 struct cell *cell_new(uint32_t n, const char *code, size_t len);
 
+const char *output_kind_name(enum output_kind k); /* "stdout", … */
+const char *file_change_name(int change);         /* "created", … */
+
 /* Free what an output holds, not the struct. */
 void cell_output_done(struct output *o);
+
+#define PARTS_MAX 64             /* of one display */
+#define METADATA_MAX (16u << 10) /* of its text: parsed JSON takes some forty times that */
+/* Is it a type as in "image/png": printable ASCII without blanks? */
+bool part_type_ok(const char *type, size_t len);
+/* Is what has this type UTF-8 text, and not bytes? */
+bool part_type_is_text(const char *type);
 
 /* Set the error; what was there is freed. The three are repaired to UTF-8. */
 struct slice {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "session/cell.h"
 #include "session/utf8.h"
 #include "wire/proto.h"
 
@@ -68,15 +69,9 @@ static void set_foreign(json_t *object, const char *key, json_t *value)
 
 json_t *cell_output_json(const struct output *o)
 {
-    static const char *const types[] = {
-        [OUTPUT_STDOUT] = "stdout",
-        [OUTPUT_STDERR] = "stderr",
-        [OUTPUT_DISPLAY] = "display",
-        [OUTPUT_RESULT] = "result",
-    };
     json_t *j = json_object();
 
-    set(j, "type", json_string(types[o->kind]));
+    set(j, "type", json_string(output_kind_name(o->kind)));
     if (o->kind == OUTPUT_STDOUT || o->kind == OUTPUT_STDERR) {
         set(j, "text", cell_text_json(o->text, o->len));
         return j;
@@ -115,13 +110,11 @@ static json_t *limit_json(const struct cell *c)
 
 static json_t *file_json(const struct file_note *f)
 {
-    static const char *const changes[] = {
-        [FILE_CREATED] = "created", [FILE_CHANGED] = "changed", [FILE_DELETED] = "deleted"};
     json_t *j = json_object();
     char hex[2 * sizeof(f->sha256) + 1];
 
     set(j, "path", string_json(f->path));
-    set(j, "change", json_string(changes[f->change]));
+    set(j, "change", json_string(file_change_name(f->change)));
     if (f->change == FILE_DELETED)
         return j;
     set(j, "size", json_integer((json_int_t)f->size));

@@ -13,11 +13,8 @@
 #include "wire/fields.h"
 
 #define TYPE_MAX 128
-#define PARTS_MAX 64
-#define METADATA_MAX (16u << 10) /* parsed JSON takes some forty times its text */
 
-/* A type as in "image/png": printable ASCII without blanks. */
-static bool type_ok(const char *type, size_t len)
+bool part_type_ok(const char *type, size_t len)
 {
     if (len == 0 || len > TYPE_MAX)
         return false;
@@ -33,7 +30,7 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-static bool type_is_text(const char *type)
+bool part_type_is_text(const char *type)
 {
     static const char *const others[] = {"application/json", "application/javascript",
                                          "application/xml", "application/x-latex",
@@ -58,11 +55,11 @@ static void add_part(struct output *o, struct slice type, struct slice data)
     struct mime_part *p = &o->parts[o->n_parts];
     struct buf b = {0};
 
-    if (!type_ok(type.data, type.len) || has_type(o, type.data, type.len))
+    if (!part_type_ok(type.data, type.len) || has_type(o, type.data, type.len))
         return;
     p->type = xcalloc(1, type.len + 1);
     memcpy(p->type, type.data, type.len);
-    p->text = type_is_text(p->type);
+    p->text = part_type_is_text(p->type);
     buf_room(&b, data.len + 1);
     if (p->text)
         utf8_repair(&b, data.data, data.len);

@@ -207,10 +207,33 @@ CONFIG = {
 }
 
 
+# Into how many pieces, then the stream.
+EVENTS = {
+    "ours": u8(4) + b'event: stdout\ndata: {"a":1}\n\n: still here\n\nevent: cell\ndata: {}\n\n',
+    "crlf": u8(0) + b"\xef\xbb\xbfevent:a\r\ndata:1\r\n\r\ndata\rdata: 2\r\r",
+    "long": u8(9) + b"data: " + b"x" * 70 + b"\n\n", "lines": u8(1) + b"data: 0123456789\n" * 7 + b"\n",
+}
+
+RECEIPT = b'"receipt":{"wall_ms":0.25,"cpu_ms":1,"peak_memory":1048576}'
+CELL_JSON = {
+    "least": b'{"n":1,"code":"1","status":"ok","outputs":[],"files":[],' + RECEIPT + b"}",
+    "most": b'{"n":2,"code":"\\u0000","status":"limit","outputs":[{"type":"stdout","text":"a"},'
+            b'{"type":"result","data":{"text/plain":"4","image/png":"iVBORw=="},"metadata":{"a":{"b":[1]}}}],'
+            b'"error":{"name":"E","value":"v","traceback":""},"limit":{"kind":"cpu","limit":null,"used":0.1},'
+            b'"files":[{"path":"a","change":"created","size":1,"sha256":"' + b"0f" * 32 + b'"},'
+            b'{"path":"b","change":"deleted"}],"truncated":{"stdout_bytes":1,"stderr_bytes":0,"displays":2},'
+            b'"exit":{"status":3},"session_ended":true,' + RECEIPT + b"}",
+    "signal": b'{"n":1,"code":"","status":"crashed","outputs":[{"type":"display","data":{},"streamed":true}],'
+              b'"files":[],"exit":{"signal":11},' + RECEIPT + b"}",
+    "display": b'{"type":"display","data":{"image/png":"iVBORw==","text/html":"<b>"},"metadata":{}}',
+    "text": b'{"type":"stderr","text":"\xc3\xa9"}',
+}
+
+
 def main():
     for name, seeds in {"frames": FRAMES, "files": FILES, "output": OUTPUT, "wire": WIRE,
-                        "multipart": MULTIPART, "headers": HEADERS, "config": CONFIG,
-                        "requests": REQUESTS}.items():
+                        "multipart": MULTIPART, "headers": HEADERS, "config": CONFIG, "events": EVENTS,
+                        "cell_json": CELL_JSON, "requests": REQUESTS}.items():
         folder = pathlib.Path(sys.argv[1]) / name
         folder.mkdir(parents=True, exist_ok=True)
         for seed, data in seeds.items():

@@ -1,0 +1,170 @@
+/* address: see address.h. */
+#include "cli/address.h"
+
+#include <curl/curl.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+
+#define TOKEN_LONGEST 512
+
+static void curl_done(char **text)
+{
+    curl_free(*text);
+}
+#define cleanup_curl __attribute__((cleanup(curl_done)))
+
+static bool is_loopback(const char *host)
+{
+    return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 ||
+           strcmp(host, "[::1]") == 0;
+}
+
+/* ---- the token ---- */
+
+/* It goes into a header: printable, and in one piece. */
+static int set_token(struct address *a, const char *text, const char *from, struct err *e)
+{
+    size_t len = strlen(text);
+
+    if (len == 0 || len > TOKEN_LONGEST)
+        return err_set(e, 0, "%s holds no token", from);
+    for (size_t i = 0; i < len; i++)
+        if (text[i] <= ' ' || text[i] > '~')
+            return err_set(e, 0, "%s holds something that is not a token", from);
+    a->token = xstrdup(text);
+    return 0;
+}
+
+static int read_token(struct address *a, const char *file, struct err *e)
+{
+    char text[TOKEN_LONGEST + 2];
+
+    if (fd_get_text(AT_FDCWD, file, text, sizeof(text), e) < 0)
+        return err_wrap(e, "cannot read the token's file");
+    for (size_t n = strlen(text); n > 0 && strchr(" \t\r\n", text[n - 1]); n--)
+        text[n - 1] = '\0';
+    return set_token(a, text, file, e);
+}
+
+/* "token=…" is all that a link has. */
+static int token_of_query(struct address *a, const char *query, struct err *e)
+{
+    int len = 0;
+
+    if (strncmp(query, "token=", 6) != 0 || strchr(query, '&'))
+        return err_set(e, 0, "the server's address may have \"?token=…\" behind it, and no more");
+    cleanup_curl char *text = curl_easy_unescape(NULL, query + 6, 0, &len);
+    if (!text || strlen(text) != (size_t)len)
+        return err_set(e, 0, "the address holds something that is not a token");
+    return set_token(a, text, "the address", e);
+}
+
+static int find_token(struct address *a, const char *query, const char *file, struct err *e)
+{
+    const char *given = getenv("RETORT_TOKEN");
+
+    if (query && file)
+        return err_set(e, 0, "there are two tokens: one in the address, one by --token-file");
+    if (query)
+        return token_of_query(a, query, e);
+    if (file)
+        return read_token(a, file, e);
+    return given && *given ? set_token(a, given, "RETORT_TOKEN", e) : 0;
+}
+
+/* ---- the address ---- */
+
+/* The parts that there are; what is not there stays NULL. */
+struct parts {
+    char *scheme, *host, *path, *query, *user, *password, *fragment;
+};
+
+static void parts_done(struct parts *p)
+{
+    curl_free(p->scheme);
+    curl_free(p->host);
+    curl_free(p->path);
+    curl_free(p->query);
+    curl_free(p->user);
+    curl_free(p->password);
+    curl_free(p->fragment);
+}
+
+static void take_apart(CURLU *u, struct parts *ret)
+{
+    curl_url_get(u, CURLUPART_SCHEME, &ret->scheme, 0);
+    curl_url_get(u, CURLUPART_HOST, &ret->host, 0);
+    curl_url_get(u, CURLUPART_PATH, &ret->path, 0);
+    curl_url_get(u, CURLUPART_QUERY, &ret->query, 0);
+    curl_url_get(u, CURLUPART_USER, &ret->user, 0);
+    curl_url_get(u, CURLUPART_PASSWORD, &ret->password, 0);
+    curl_url_get(u, CURLUPART_FRAGMENT, &ret->fragment, 0);
+}
+
+static int check_parts(const struct parts *p, struct err *e)
+{
+    if (!p->scheme || !p->host ||
+        (strcmp(p->scheme, "http") != 0 && strcmp(p->scheme, "https") != 0))
+        return err_set(e, 0, "the server's address begins with http:// or https://");
+    if (p->user || p->password || p->fragment)
+        return err_set(e, 0, "the server's address has neither a user nor a \"#\" in it");
+    return 0;
+}
+
+static int set_base(struct address *a, CURLU *u, struct err *e)
+{
+    cleanup_curl char *text = NULL;
+
+    if (curl_url_set(u, CURLUPART_QUERY, NULL, 0) != CURLUE_OK ||
+        curl_url_get(u, CURLUPART_URL, &text, 0) != CURLUE_OK)
+        return err_set(e, 0, "the server's address cannot be used");
+    a->base = xstrdup(text);
+    for (size_t n = strlen(a->base); n > 0 && a->base[n - 1] == '/'; n--)
+        a->base[n - 1] = '\0';
+    return 0;
+}
+
+static int parse(struct address *a, CURLU *u, const char *url, const char *file, struct err *e)
+{
+    __attribute__((cleanup(parts_done))) struct parts p = {0};
+
+    if (curl_url_set(u, CURLUPART_URL, url, 0) != CURLUE_OK)
+        return err_set(e, 0, "\"%.*s\" is not a server's address: it is like http://127.0.0.1:8722",
+                       (int)strcspn(url, "?"), url);
+    take_apart(u, &p);
+    if (check_parts(&p, e) < 0 || set_base(a, u, e) < 0 || find_token(a, p.query, file, e) < 0)
+        return -1;
+    a->loopback = is_loopback(p.host);
+    return 0;
+}
+
+int address_parse(struct address *ret, char *url, const char *token_file, struct err *e)
+{
+    struct address a = {0};
+    CURLU *u = curl_url();
+
+    if (!u)
+        bug("out of memory (an address)");
+    int r = parse(&a, u, url, token_file, e);
+    curl_url_cleanup(u);
+    size_t at = strcspn(url, "?");
+    memset(url + at, 0, strlen(url + at));
+    if (r < 0)
+        address_done(&a);
+    else
+        *ret = a;
+    return r;
+}
+
+void address_done(struct address *a)
+{
+    free(a->base);
+    if (a->token)
+        explicit_bzero(a->token, strlen(a->token));
+    free(a->token);
+    *a = (struct address){0};
+}

@@ -1,0 +1,68 @@
+/* client: calls of a server's HTTP API, by libcurl.
+ *
+ * Everything hangs on one descriptor, as a vessel does, so that a verb waits for its server, its terminal and
+ * its signals in one loop. Redirections are not followed: the token would go along.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "cli/address.h"
+
+struct client;
+
+struct client *client_new(const struct address *a, struct err *e);
+void client_free(struct client *c); /* and the calls that are left */
+/* Readable when client_dispatch has something to do. */
+int client_fd(const struct client *c);
+void client_dispatch(struct client *c);
+/* Have this called at the end of each dispatch: there calls may be made and ended. NULL: no more. */
+void client_after(struct client *c, void (*after)(void *ctx), void *ctx);
+/* Have the descriptor become readable in so many milliseconds, or earlier. */
+void client_wake(struct client *c, int ms);
+
+/* ---- calls ---- */
+
+#define CALL_BODY_MAX (1u << 20) /* of an answer that is collected; the rest is dropped */
+
+struct call_spec {
+    const char *method; /* "GET", … */
+    const char *path;   /* from the slash on; escaped */
+    const char *accept; /* NULL: JSON */
+    char *body;         /* JSON, taken over; or NULL */
+    bool upload;        /* the body is what can be read from */
+    int upload_fd;      /* which stays the caller's */
+    bool bounded;       /* pieces have together at most */
+    uint64_t max;       /* bytes: else the call fails with EFBIG */
+    /* Pieces of an answer 200; NULL: it is collected. -1 ends the call with that error. May make no calls. */
+    int (*piece)(void *ctx, const char *data, size_t len, struct err *e);
+    /* It is over; the call is still there, and may be ended. May be NULL. */
+    void (*over)(void *ctx);
+    void *ctx;
+};
+
+struct call {
+    struct client *client;
+    struct call *next;
+    struct call_spec spec;
+    struct call_inside *inside;
+
+    bool answered;          /* the headers of an answer 200 are there */
+    bool over;              /* and then: */
+    unsigned status;        /* of HTTP; 0: there is no answer, and e says why */
+    unsigned retry_after_s; /* 0: not said */
+    struct buf body;
+    struct err e;
+    bool ours; /* and it is not the server's or the way's fault */
+};
+
+struct call *call_begin(struct client *c, const struct call_spec *spec);
+/* Free it; one that is under way is broken off, which the server notices. Not from `piece`. */
+void call_end(struct call *call);
+
+/* Add a path to a URL's: slashes stay, and everything that is not plain is escaped. */
+void call_add_path(struct buf *url, const char *path);
