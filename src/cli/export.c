@@ -64,13 +64,18 @@ int export_open(struct export *x, const char *dir, uint64_t bound, struct err *e
         return err_set(e, errno, "cannot open the directory %s", dir);
     if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
         return err_set(e, errno, "cannot write to the directory %s", dir);
-    *x = (struct export){
-        .name = xstrdup(dir), .fresh = is_empty(fd), .left = bound < BOUND_MAX ? bound : BOUND_MAX};
+    *x = (struct export){.name = xstrdup(dir), .fresh = is_empty(fd)};
+    export_bound(x, bound);
     /* "out/" and "out" print alike. */
     for (size_t n = strlen(x->name); n > 1 && x->name[n - 1] == '/'; n--)
         x->name[n - 1] = '\0';
     x->fd = fd_steal(&fd);
     return 0;
+}
+
+void export_bound(struct export *x, uint64_t bound)
+{
+    x->left = bound < BOUND_MAX ? bound : BOUND_MAX;
 }
 
 void export_close(struct export *x)

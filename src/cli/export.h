@@ -24,6 +24,8 @@ struct export
 
 /* Open the directory and make it where it is missing. At most `bound` bytes will be written. */
 int export_open(struct export *x, const char *dir, uint64_t bound, struct err *e);
+/* From now on, at most so many. */
+void export_bound(struct export *x, uint64_t bound);
 void export_close(struct export *x);
 
 /* Is it a relative path without empty, "." or ".." parts? */

@@ -4,86 +4,60 @@
 #include <errno.h>
 #include <string.h>
 
-static void on_opened(void *ctx, struct session *s, const struct err *e)
-{
-    struct guest *g = ctx;
-
-    (void)s;
-    g->opened = !e;
-    g->failed = e != NULL;
-    if (e)
-        g->err = *e;
-}
-
-static void on_text(void *ctx, struct session *s, enum output_kind kind, const char *text,
-                    size_t len)
-{
-    struct guest *g = ctx;
-
-    (void)s;
-    if (g->view && g->view->text)
-        g->view->text(g->view->ctx, kind, text, len);
-}
-
-static void on_display(void *ctx, struct session *s, const struct output *o)
-{
-    struct guest *g = ctx;
-
-    (void)s;
-    if (g->view && g->view->display)
-        g->view->display(g->view->ctx, o);
-}
-
-static void on_done(void *ctx, struct session *s, struct cell *c)
-{
-    struct guest *g = ctx;
-
-    (void)s;
-    assert_that(!g->cell);
-    g->cell = c;
-}
-
-static const struct session_events events = {
-    .opened = on_opened,
-    .text = on_text,
-    .display = on_display,
-    .done = on_done,
-};
-
 int guest_open(struct guest *g, struct owner *o, const struct limits *limits,
                const struct guest_view *view, struct err *e)
 {
-    *g = (struct guest){.owner = o, .view = view};
-    g->session = session_open(o->vessel, 0, limits, &events, g);
-    while (!g->opened && !g->failed) {
-        int turn = owner_turn(o, -1, e);
-        if (turn < 0 || turn & (TURN_SIGINT | TURN_STOP | TURN_CLOSED)) {
-            guest_close(g);
-            return turn;
-        }
-    }
-    if (g->failed) {
-        *e = g->err;
+    *g = (struct guest){.ways = o->client ? &guest_remote : &guest_local,
+                        .owner = o,
+                        .view = view,
+                        .limits = *limits};
+    int turn = g->ways->open(g, e);
+    if (turn != 0)
         guest_close(g);
-        return err_wrap(e, "no box could be made");
-    }
-    return 0;
+    return turn;
 }
 
 void guest_close(struct guest *g)
 {
-    if (g->session)
-        session_close(g->session);
+    if (g->ways)
+        g->ways->close(g);
     if (g->cell)
         cell_free(g->cell);
-    g->session = NULL;
+    g->ways = NULL;
     g->cell = NULL;
 }
 
 int guest_start(struct guest *g, const char *code, size_t len, uint64_t timeout_ms, struct err *e)
 {
     assert_that(!g->cell);
-    return session_run(g->session, code, len, timeout_ms, e);
+    return g->ways->start(g, code, len, timeout_ms, e);
+}
+
+void guest_interrupt(struct guest *g)
+{
+    g->ways->interrupt(g);
+}
+
+bool guest_ended(const struct guest *g)
+{
+    return g->ways->ended(g);
+}
+
+int guest_put(struct guest *g, const char *name, int fd, struct err *e)
+{
+    return g->ways->put(g, name, fd, e);
+}
+
+int guest_get(struct guest *g, const char *path, int scratch, uint64_t max, int *ret_fd,
+              struct err *e)
+{
+    return g->ways->get(g, path, scratch, max, ret_fd, e);
+}
+
+int guest_check(struct guest *g, const char *code, size_t len, int *ret_state, char **ret_indent,
+                struct err *e)
+{
+    return g->ways->check(g, code, len, ret_state, ret_indent, e);
 }
 
 struct cell *guest_take(struct guest *g)

@@ -1,4 +1,8 @@
-/* guest: one session as a verb holds it: opened, given a cell, waited for, closed. */
+/* guest: one session as a verb holds it: opened, given files and cells, waited for, closed.
+ *
+ * Where its box is does not matter to a verb: with a keeper of ours (guest_local.c), or on a server
+ * (guest_remote.c). The owner knows.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -17,10 +21,30 @@ struct guest_view {
     void *ctx;
 };
 
+struct guest;
+
+/* The calls below, for one kind of place. They say the same, and `close` frees what they hold. */
+struct guest_ways {
+    int (*open)(struct guest *g, struct err *e);
+    void (*close)(struct guest *g);
+    int (*start)(struct guest *g, const char *code, size_t len, uint64_t timeout_ms, struct err *e);
+    void (*interrupt)(struct guest *g);
+    bool (*ended)(const struct guest *g);
+    int (*put)(struct guest *g, const char *name, int fd, struct err *e);
+    int (*get)(struct guest *g, const char *path, int scratch, uint64_t max, int *ret_fd,
+               struct err *e);
+    int (*check)(struct guest *g, const char *code, size_t len, int *ret_state, char **ret_indent,
+                 struct err *e);
+};
+extern const struct guest_ways guest_local, guest_remote;
+
 struct guest {
+    const struct guest_ways *ways; /* NULL: closed */
     struct owner *owner;
     const struct guest_view *view; /* NULL: nobody */
-    struct session *session;       /* NULL: closed */
+    struct limits limits;          /* that were asked for, and then those that it has */
+    struct session *session;       /* guest_local's */
+    struct remote *remote;         /* guest_remote's */
     struct cell *cell;             /* the finished one, until it is taken */
     bool opened, failed;
     struct err err; /* why it failed */
@@ -34,6 +58,22 @@ void guest_close(struct guest *g);
 
 /* Give it a cell; it is finished when g->cell is there. timeout_ms 0 takes the session's limit. */
 int guest_start(struct guest *g, const char *code, size_t len, uint64_t timeout_ms, struct err *e);
+/* Stop the running cell as Ctrl-C would. */
+void guest_interrupt(struct guest *g);
+/* Did the interpreter die? */
+bool guest_ended(const struct guest *g);
+
+/* Copy what can be read from fd into the workspace. 0; a set of enum turn that said to stop; or -1. */
+int guest_put(struct guest *g, const char *name, int fd, struct err *e);
+/* A descriptor of a regular file with the contents of one in the workspace. Returns the same; -1 is also
+ * for what the guest did to it, unless g->failed or the owner is lost. More than `max` bytes are not fetched (EFBIG).
+ * `scratch` is a directory where it may lie without a name. */
+int guest_get(struct guest *g, const char *path, int scratch, uint64_t max, int *ret_fd,
+              struct err *e);
+
+/* Is this a complete piece of Python? See session_check. */
+int guest_check(struct guest *g, const char *code, size_t len, int *ret_state, char **ret_indent,
+                struct err *e);
 
 /* Give it a cell and wait, without a view: for our own questions. -1 where it came to nothing, or a
  * signal said to stop. The cell is the caller's. */

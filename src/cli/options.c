@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 
 /* Values of the shared options; a verb's own use letters. */
-enum { OPT_HELP = 0x1000, OPT_JSON, OPT_ENVIRONMENT, OPT_LIMIT };
+enum { OPT_HELP = 0x1000, OPT_JSON, OPT_ENVIRONMENT, OPT_SERVER, OPT_TOKEN_FILE, OPT_LIMIT };
 
 #define MAX_OPTIONS 48
 
@@ -21,7 +21,7 @@ void options_init(struct options *o, const char *verb)
 }
 
 /* The shared options, then one for each limit, then the verb's own. */
-static void merge(const struct option *own, bool no_box, struct option *ret)
+static void merge(const struct option *own, const struct options *o, struct option *ret)
 {
     static const struct option environment = {"environment", required_argument, NULL,
                                               OPT_ENVIRONMENT};
@@ -29,10 +29,14 @@ static void merge(const struct option *own, bool no_box, struct option *ret)
 
     ret[n++] = (struct option){"help", no_argument, NULL, OPT_HELP};
     ret[n++] = (struct option){"json", no_argument, NULL, OPT_JSON};
-    if (!no_box)
+    if (!o->no_box)
         ret[n++] = environment;
-    for (unsigned i = 0; !no_box && limits_name(i); i++)
+    for (unsigned i = 0; !o->no_box && limits_name(i); i++)
         ret[n++] = (struct option){limits_name(i), required_argument, NULL, OPT_LIMIT + (int)i};
+    if (o->may_be_remote) {
+        ret[n++] = (struct option){"server", required_argument, NULL, OPT_SERVER};
+        ret[n++] = (struct option){"token-file", required_argument, NULL, OPT_TOKEN_FILE};
+    }
     for (; own->name; own++) {
         assert_that(n < MAX_OPTIONS - 1);
         ret[n++] = *own;
@@ -73,8 +77,10 @@ static int set_limit(struct options *o, unsigned i)
 {
     struct err e;
 
-    if (limits_set(&o->limits, limits_name(i), optarg, &e) == 0)
+    if (limits_set(&o->limits, limits_name(i), optarg, &e) == 0) {
+        o->limits_given |= 1u << i;
         return 0;
+    }
     usage_error(o->verb, "--%s", e.text);
     return -1;
 }
@@ -85,7 +91,7 @@ int options_next(struct options *o, int argc, char **argv, const char *shorts,
     struct option all[MAX_OPTIONS];
     char colon[64];
 
-    merge(own, o->no_box, all);
+    merge(own, o, all);
     snprintf(colon, sizeof(colon), ":h%s", shorts);
     for (;;) {
         int c = getopt_long(argc, argv, colon, all, NULL);
@@ -95,6 +101,11 @@ int options_next(struct options *o, int argc, char **argv, const char *shorts,
             o->json = true;
         } else if (c == OPT_ENVIRONMENT) {
             o->environment = optarg;
+            o->environment_given = true;
+        } else if (c == OPT_SERVER) {
+            o->server = optarg;
+        } else if (c == OPT_TOKEN_FILE) {
+            o->token_file = optarg;
         } else if (c >= OPT_LIMIT) {
             if (set_limit(o, (unsigned)(c - OPT_LIMIT)) < 0)
                 return OPTIONS_WRONG;

@@ -16,8 +16,13 @@ struct options {
     bool no_box; /* the verb runs no code: set it after options_init */
     bool json;
     bool help;
+    bool may_be_remote; /* the verb takes --server and --token-file: set it after options_init */
+    char *server;
+    const char *token_file;
     const char *environment; /* a name or a path; "default" when not given */
+    bool environment_given;
     struct limits limits;
+    unsigned limits_given; /* bits, in the order of limits_name */
 };
 
 void options_init(struct options *o, const char *verb);
@@ -28,6 +33,11 @@ void options_init(struct options *o, const char *verb);
 #define OPTIONS_WRONG '?'
 int options_next(struct options *o, int argc, char **argv, const char *shorts,
                  const struct option *own);
+
+/* The server, for --help. */
+#define OPTIONS_SERVER_HELP                                                                        \
+    "  --server URL        on a server: the link that \"retort serve\" prints, or its\n"           \
+    "                      address and the token by --token-file F or RETORT_TOKEN\n"
 
 /* The limits, for --help. */
 #define OPTIONS_LIMITS_HELP                                                                        \

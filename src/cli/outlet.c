@@ -12,13 +12,13 @@
 #include "base/err.h"
 #include "base/fd.h"
 
-#define WAITING_MAX (4u << 20) /* with more than this waiting, adding blocks */
+#define WAITING_MAX (4u << 20)
 #define WRITTEN_MAX (1u << 20) /* bytes and runs already written that may lie in the queue */
 #define PIECE 4096 /* PIPE_BUF: what a pipe that polls writable takes without blocking */
 
 void outlet_init(struct outlet *o)
 {
-    *o = (struct outlet){0};
+    *o = (struct outlet){.waiting_max = WAITING_MAX};
     for (int fd = 1; fd <= 2; fd++)
         o->tty[fd] = isatty(fd) == 1;
 }
@@ -69,7 +69,7 @@ static void add(struct outlet *o, int fd, const char *text, size_t len)
 {
     if (len == 0 || (fd == 1 && o->closed))
         return;
-    if (o->bytes.len - o->at > WAITING_MAX)
+    if (o->bytes.len - o->at > o->waiting_max)
         outlet_flush(o);
     forget_written(o);
     buf_add(&o->bytes, text, len);

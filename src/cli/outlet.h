@@ -22,9 +22,10 @@ struct outlet {
         size_t len;
     } * runs; /* which of the bytes go where */
     size_t n_runs, first_run, runs_cap;
-    bool closed;  /* nobody reads our stdout any more: all further text is dropped */
-    bool tty[3];  /* by descriptor */
-    bool midline; /* the last byte for a terminal was not a newline */
+    size_t waiting_max; /* with more than this waiting, adding blocks */
+    bool closed;        /* nobody reads our stdout any more: all further text is dropped */
+    bool tty[3];        /* by descriptor */
+    bool midline;       /* the last byte for a terminal was not a newline */
     struct sanitiser sanitiser[3];
 };
 

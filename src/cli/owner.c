@@ -9,6 +9,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "box/steps.h"
 #include "cli/cli.h"
@@ -50,12 +51,29 @@ int owner_start(struct owner *o, const struct environment *env, const struct lim
     return 0;
 }
 
+int owner_connect(struct owner *o, const struct address *a, const struct wish *wish, struct err *e)
+{
+    *o = (struct owner){.signal_fd = -1, .wish = *wish};
+    outlet_init(&o->out);
+    /* Signals first: libcurl may start threads, which inherit our mask. */
+    if (take_signals(o, e) == 0)
+        o->client = client_new(a, e);
+    if (o->client)
+        return 0;
+    owner_stop(o);
+    return -1;
+}
+
 void owner_stop(struct owner *o)
 {
+    if (o->client)
+        client_free(o->client);
+    o->client = NULL;
     if (o->vessel)
         vessel_free(o->vessel);
     o->vessel = NULL;
-    keeper_stop(&o->keeper);
+    if (o->keeper.ground)
+        keeper_stop(&o->keeper);
     /* Last, and with the signals as they were: a reader that never reads must not keep boxes alive,
      * nor hold us against a Ctrl-C. */
     if (o->signal_fd >= 0)
@@ -85,31 +103,79 @@ static int read_signals(struct owner *o)
     return turn;
 }
 
-int owner_turn(struct owner *o, int input_fd, struct err *e)
+/* Where boxes are heard. */
+static int boxes_fd(const struct owner *o)
 {
-    enum { VESSEL, SIGNALS, INPUT, OUT };
+    return o->client ? client_fd(o->client) : vessel_fd(o->vessel);
+}
+
+static int boxes_dispatch(struct owner *o, struct err *e)
+{
+    if (!o->client)
+        return vessel_dispatch(o->vessel, e);
+    client_dispatch(o->client);
+    return 0;
+}
+
+static int one_turn(struct owner *o, int input_fd, int timeout_ms, struct err *e)
+{
+    enum { BOXES, SIGNALS, INPUT, OUT };
     int wants = outlet_wants(&o->out);
     struct pollfd p[] = {
-        [VESSEL] = {.fd = vessel_fd(o->vessel), .events = POLLIN},
+        [BOXES] = {.fd = boxes_fd(o), .events = POLLIN},
         [SIGNALS] = {.fd = o->signal_fd, .events = POLLIN},
         [INPUT] = {.fd = input_fd, .events = POLLIN},
         [OUT] = {.fd = wants ? wants : -1, .events = POLLOUT},
     };
 
-    if (poll(p, sizeof(p) / sizeof(p[0]), -1) < 0)
+    if (poll(p, sizeof(p) / sizeof(p[0]), timeout_ms) < 0)
         return errno == EINTR ? 0 : err_set(e, errno, "poll");
     int turn = 0;
     if (p[SIGNALS].revents)
         turn |= read_signals(o);
     if (p[OUT].revents)
         outlet_ready(&o->out);
-    if (p[VESSEL].revents && vessel_dispatch(o->vessel, e) < 0)
+    if (p[BOXES].revents && boxes_dispatch(o, e) < 0)
         return -1;
     if (p[INPUT].revents)
         turn |= TURN_INPUT;
     if (o->out.closed)
         turn |= TURN_CLOSED;
     return turn;
+}
+
+int owner_turn(struct owner *o, int input_fd, struct err *e)
+{
+    int seen = o->seen;
+
+    o->seen = 0;
+    if (!o->lost && !seen)
+        seen = one_turn(o, input_fd, -1, e);
+    if (!o->lost)
+        return seen;
+    *e = o->why;
+    return -1;
+}
+
+void owner_wait(struct owner *o, const bool *flag, int timeout_ms)
+{
+    int64_t until = clock_now_ms() + timeout_ms;
+    struct err ignored;
+
+    while (!*flag && !(o->seen & (TURN_SIGINT | TURN_STOP))) {
+        int64_t left = until - clock_now_ms();
+        int turn = left > 0 ? one_turn(o, -1, (int)left, &ignored) : -1;
+        if (turn < 0)
+            return;
+        o->seen |= turn;
+    }
+}
+
+void owner_lose(struct owner *o, const struct err *why)
+{
+    if (!o->lost)
+        o->why = *why;
+    o->lost = true;
 }
 
 const char *failed_step(const struct err *e, char *ret, size_t size)

@@ -1,4 +1,4 @@
-/* owner: a keeper, a vessel on it, and the one loop in which a verb lives.
+/* owner: a keeper and a vessel on it, or a server elsewhere, and the one loop in which a verb lives.
  *
  * The verbs own sessions; this is what they have in common: starting, waiting for boxes, their own
  * terminal and the signals of the person at it, and leaving with nothing left behind.
@@ -10,13 +10,27 @@
 
 #include "base/err.h"
 #include "base/limits.h"
+#include "cli/address.h"
+#include "cli/client.h"
 #include "cli/outlet.h"
 #include "keeper/keeper.h"
 #include "session/session.h"
 
+/* How a session on a server is asked for. */
+struct wish {
+    unsigned limits;         /* bits: which limits are asked for; else the server has its own */
+    const char *environment; /* NULL: the server's first */
+    unsigned idle_s;         /* 0: as the server has it */
+};
+
 struct owner {
     struct keeper keeper;
-    struct vessel *vessel;
+    struct vessel *vessel; /* NULL: boxes are on a server, which is */
+    struct client *client;
+    struct wish wish; /* what its sessions are to be */
+    bool lost;        /* it cannot be reached any more: */
+    struct err why;
+    int seen; /* of enum turn, while somebody waited who does not care */
     int signal_fd;
     sigset_t signals_before;
     struct outlet out;
@@ -26,6 +40,8 @@ struct owner {
  * owner_turn, and owner_stop must be called. */
 int owner_start(struct owner *o, const struct environment *env, const struct limits *limits,
                 struct err *e);
+/* The same with a server. Nothing is asked of it yet. */
+int owner_connect(struct owner *o, const struct address *a, const struct wish *wish, struct err *e);
 /* Write what waits, end the keeper and everything below it. Sessions first. */
 void owner_stop(struct owner *o);
 
@@ -40,8 +56,13 @@ enum turn {
 };
 
 /* One turn: wait until something happens, let the vessel and the outlet do their work. Returns a
- * set of enum turn, 0 included, or -1 when the keeper is gone. input_fd may be -1. */
+ * set of enum turn, 0 included, or -1 when the keeper or the server is gone. input_fd may be -1. */
 int owner_turn(struct owner *o, int input_fd, struct err *e);
+/* Turn until *flag is true, at most so long. A signal to stop ends it too, and comes with the next
+ * owner_turn. */
+void owner_wait(struct owner *o, const bool *flag, int timeout_ms);
+/* The server cannot be reached any more: owner_turn says so from now on. */
+void owner_lose(struct owner *o, const struct err *why);
 
 /* Say that retort itself failed, with the remedy where the failing step has one. Returns
  * EXIT_RETORT_FAILED. */

@@ -13,7 +13,6 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "cli/cli.h"
-#include "cli/environment.h"
 #include "cli/input.h"
 #include "cli/program.h"
 #include "wire/proto.h"
@@ -27,8 +26,8 @@ const char repl_help[] =
     "  -o DIR              copy new and changed files, and figures, to DIR\n"
     "  --environment E     a virtual environment (a path) or a configured name\n"
     "  --json              one request a line on stdin, one result a line on stdout:\n"
-    "                      {\"code\":\"…\",\"timeout\":S} or {\"interrupt\":true}\n"
-    "\n" OPTIONS_LIMITS_HELP "\n"
+    "                      {\"code\":\"…\",\"timeout\":S} or "
+    "{\"interrupt\":true}\n" OPTIONS_SERVER_HELP "\n" OPTIONS_LIMITS_HELP "\n"
     "The history of lines is kept in memory only, unless RETORT_HISTORY names a file.\n";
 
 /* ---- reading a cell ---- */
@@ -68,7 +67,7 @@ static bool is_complete(struct repl *r, const struct buf *code, bool blank, char
     buf_add(&asked, code->data, code->len);
     buf_add(&asked, "\n", blank);
     /* An interpreter that cannot say is given the cell: running it tells. */
-    if (session_check(r->guest.session, asked.data, asked.len, &state, indent, &ignored) < 0)
+    if (guest_check(&r->guest, asked.data, asked.len, &state, indent, &ignored) < 0)
         return true;
     return state != CHECK_INCOMPLETE;
 }
@@ -141,7 +140,7 @@ static int wait_for_cell(struct repl *r, struct err *e)
         if (turn < 0)
             return -1;
         if (turn & TURN_SIGINT)
-            session_interrupt(r->guest.session);
+            guest_interrupt(&r->guest);
         if (turn & (TURN_STOP | TURN_CLOSED))
             return turn;
     }
@@ -162,7 +161,7 @@ static int revive(struct repl *r, struct err *e)
  * is the number of the next one; a fresh interpreter counts from 1 again. */
 static int run_cell(struct repl *r, const struct buf *code, unsigned *n, int *status, struct err *e)
 {
-    if (session_ended(r->guest.session)) { /* it died while nobody looked */
+    if (guest_ended(&r->guest)) { /* it died while nobody looked */
         int turn = revive(r, e);
         if (turn != 0)
             return turn;
@@ -179,9 +178,9 @@ static int run_cell(struct repl *r, const struct buf *code, unsigned *n, int *st
     if (left)
         *status = c->exit_code & 255;
     show_end(&r->show, c);
-    show_files(&r->show, r->guest.session, c);
+    turn = show_files(&r->show, &r->guest, c) & ~TURN_SIGINT;
     cell_free(c);
-    if (left)
+    if (left || turn)
         return TURN_STOP;
     if (ended)
         *n = 1;
@@ -207,7 +206,7 @@ static void limit_text(const struct limits *l, unsigned i, char *ret, size_t siz
 static void banner(struct repl *r)
 {
     static const char *const shown[] = {"timeout", "memory", "disk", "pids"};
-    const struct limits *l = &r->options.limits;
+    const struct limits *l = &r->guest.limits;
     cleanup_buf struct buf text = {0};
 
     for (unsigned i = 0; limits_name(i); i++) {
@@ -278,6 +277,7 @@ static int parse(struct repl *r, int argc, char **argv)
     int c;
 
     options_init(&r->options, "repl");
+    r->options.may_be_remote = true;
     while ((c = options_next(&r->options, argc, argv, "o:", own)) != -1) {
         if (c == OPTIONS_WRONG)
             return EXIT_USAGE;
@@ -292,14 +292,14 @@ static int parse(struct repl *r, int argc, char **argv)
 
 static int run(struct repl *r)
 {
-    const struct limits *limits = &r->options.limits;
     bool json = r->options.json;
     struct err e;
 
-    if (owner_start(&r->owner, &r->env, limits, &e) < 0)
+    if (place_start(&r->place, &r->owner, &r->options, &e) < 0)
         return owner_failed(&e);
-    show_init(&r->show, &r->owner.out, limits, r->out_dir ? &r->export : NULL, json);
+    show_init(&r->show, &r->owner.out, &r->guest.limits, r->out_dir ? &r->export : NULL, json);
     int status = fresh_session(r, &e);
+    export_bound(&r->export, r->guest.limits.disk);
     if (status > 0)
         status = status & TURN_SIGINT ? EXIT_INTERRUPTED : EXIT_TERMINATED;
     else if (status == 0)
@@ -320,7 +320,7 @@ int verb_repl(int argc, char **argv)
         return 0;
     }
     if (status == 0 &&
-        (environment_load(r.options.environment, "", &r.env, &e) < 0 ||
+        (place_find(&r.place, &r.options, 0, &e) < 0 ||
          (r.out_dir && export_open(&r.export, r.out_dir, r.options.limits.disk, &e) < 0))) {
         fprintf(stderr, "retort: repl: %s\n", e.text);
         status = EXIT_USAGE;
@@ -328,6 +328,6 @@ int verb_repl(int argc, char **argv)
     if (status == 0)
         status = run(&r);
     export_close(&r.export);
-    environment_done(&r.env);
+    place_done(&r.place);
     return status;
 }

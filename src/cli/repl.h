@@ -5,14 +5,14 @@
 #include "cli/guest.h"
 #include "cli/options.h"
 #include "cli/owner.h"
+#include "cli/place.h"
 #include "cli/show.h"
-#include "keeper/keeper.h"
 
 struct repl {
     struct options options;
     const char *out_dir;
     struct export export;
-    struct environment env;
+    struct place place;
     struct owner owner;
     struct guest guest;
     struct show show;

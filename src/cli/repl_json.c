@@ -146,7 +146,7 @@ static void take_line(struct talk *t, const char *line, size_t len)
         return;
     }
     if (json_is_true(json_object_get(json, "interrupt")))
-        session_interrupt(t->repl->guest.session); /* at once, past the queue */
+        guest_interrupt(&t->repl->guest); /* at once, past the queue */
     else
         cell_request(t, json);
     json_decref(json);
@@ -167,7 +167,7 @@ static int pump(struct talk *t, struct err *e)
         if (q.answer) {
             answer(t, q.answer);
         } else {
-            if (session_ended(r->guest.session)) {
+            if (guest_ended(&r->guest)) {
                 guest_close(&r->guest);
                 turn = guest_open(&r->guest, &r->owner, &r->options.limits, &r->show.view, e);
             }
@@ -227,7 +227,7 @@ static void finish_cell(struct talk *t)
 
     t->running = false;
     show_end(&r->show, c);
-    show_files(&r->show, r->guest.session, c);
+    show_files(&r->show, &r->guest, c);
     answer_cell(t, c);
     cell_free(c);
 }
@@ -242,7 +242,7 @@ static int on_turn(struct talk *t, int turn)
     if (turn & TURN_SIGINT && !t->running)
         return EXIT_INTERRUPTED;
     if (turn & TURN_SIGINT)
-        session_interrupt(t->repl->guest.session);
+        guest_interrupt(&t->repl->guest);
     return 0;
 }
 

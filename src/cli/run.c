@@ -17,11 +17,11 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "cli/cli.h"
-#include "cli/environment.h"
 #include "cli/export.h"
 #include "cli/guest.h"
 #include "cli/options.h"
 #include "cli/owner.h"
+#include "cli/place.h"
 #include "cli/program.h"
 #include "cli/show.h"
 #include "session/cell_json.h"
@@ -35,12 +35,13 @@ const char run_help[] =
     "  -f FILE, -f N=FILE  copy a file into the workspace, under the name N (repeat)\n"
     "  -o DIR              copy new and changed files, and figures, to DIR\n"
     "  --environment E     a virtual environment (a path) or a configured name\n"
-    "  --json              print the result as one JSON object\n"
+    "  --json              print the result as one JSON object\n" OPTIONS_SERVER_HELP
     "\n" OPTIONS_LIMITS_HELP "\n"
     "Exit status: 0 it ran, 1 it raised, or what it gave to sys.exit; 2 wrong usage,\n"
     "124 time limit, 125 retort failed, 130 Ctrl-C, 137 memory limit.\n";
 
 #define UPLOADS_MAX 1000
+#define RUN_IDLE_S 300 /* how long a server keeps a box whose client was killed */
 
 struct upload {
     char *name; /* in the workspace */
@@ -56,7 +57,7 @@ struct job {
     unsigned n_uploads;
     const char *out_dir;
     struct export export;
-    struct environment env;
+    struct place place;
     struct owner owner;
     struct guest guest;
     struct show show;
@@ -108,6 +109,7 @@ static int parse(struct job *j, int argc, char **argv)
     int c;
 
     options_init(&j->options, "run");
+    j->options.may_be_remote = true;
     while ((c = options_next(&j->options, argc, argv, "c:f:o:", own)) != -1) {
         if (c == OPTIONS_WRONG)
             return EXIT_USAGE;
@@ -171,11 +173,15 @@ static int open_uploads(struct job *j)
 
 /* ---- running ---- */
 
+/* 0; a set of enum turn; or -1. */
 static int upload(struct job *j, struct err *e)
 {
     for (unsigned i = 0; i < j->n_uploads; i++) {
         struct upload *u = &j->uploads[i];
-        if (session_put(j->guest.session, u->name, u->fd, e) < 0) {
+        int turn = guest_put(&j->guest, u->name, u->fd, e);
+        if (turn > 0)
+            return turn;
+        if (turn < 0) {
             err_wrap(e, "cannot copy %s into the workspace", u->path);
             if (e->code == ENOSPC)
                 strncat(e->text, " (raise --disk or --files)",
@@ -208,7 +214,7 @@ static int wait_for_cell(struct job *j, struct err *e)
             return -1;
         if (turn & TURN_SIGINT && !interrupted) {
             interrupted = true;
-            session_interrupt(j->guest.session);
+            guest_interrupt(&j->guest);
             turn &= ~TURN_SIGINT;
         }
         int status = status_of_turn(turn);
@@ -255,14 +261,19 @@ static void print_json(struct job *j, const struct cell *c)
  * where retort failed. */
 static int run_in_box(struct job *j, struct err *e)
 {
-    if (upload(j, e) < 0 || guest_start(&j->guest, j->program.data, j->program.len, 0, e) < 0)
+    int turn = upload(j, e);
+    if (turn != 0)
+        return turn < 0 ? -1 : status_of_turn(turn);
+    if (guest_start(&j->guest, j->program.data, j->program.len, 0, e) < 0)
         return -1;
     int status = wait_for_cell(j, e);
     if (status != 0)
         return status;
     const struct cell *c = j->guest.cell;
     show_end(&j->show, c);
-    show_files(&j->show, j->guest.session, c);
+    turn = show_files(&j->show, &j->guest, c);
+    if (turn > 0)
+        return status_of_turn(turn);
     if (j->options.json)
         print_json(j, c);
     return j->show.failed ? EXIT_RETORT_FAILED : status_of_cell(c);
@@ -273,10 +284,11 @@ static int run(struct job *j)
     struct options *o = &j->options;
     struct err e;
 
-    if (owner_start(&j->owner, &j->env, &o->limits, &e) < 0)
+    if (place_start(&j->place, &j->owner, o, &e) < 0)
         return owner_failed(&e);
-    show_init(&j->show, &j->owner.out, &o->limits, j->out_dir ? &j->export : NULL, o->json);
+    show_init(&j->show, &j->owner.out, &j->guest.limits, j->out_dir ? &j->export : NULL, o->json);
     int status = guest_open(&j->guest, &j->owner, &o->limits, &j->show.view, &e);
+    export_bound(&j->export, j->guest.limits.disk); /* also bounds what can come out of it */
     status = status > 0 ? status_of_turn(status) : status < 0 ? -1 : run_in_box(j, &e);
     guest_close(&j->guest);
     if (status == EXIT_INTERRUPTED)
@@ -292,9 +304,8 @@ static int prepare(struct job *j, int argc, char **argv)
 
     if (status == 0)
         status = open_uploads(j);
-    if (status == 0 && environment_load(j->options.environment, "", &j->env, &e) < 0)
+    if (status == 0 && place_find(&j->place, &j->options, RUN_IDLE_S, &e) < 0)
         status = complain(&e);
-    /* The workspace's limit also bounds what can come out of it. */
     if (status == 0 && j->out_dir &&
         export_open(&j->export, j->out_dir, j->options.limits.disk, &e) < 0)
         status = complain(&e);
@@ -320,6 +331,6 @@ int verb_run(int argc, char **argv)
     free(j.uploads);
     buf_done(&j.program);
     export_close(&j.export);
-    environment_done(&j.env);
+    place_done(&j.place);
     return status;
 }

@@ -258,7 +258,8 @@ void show_end(struct show *s, const struct cell *c)
 
 /* ---- files ---- */
 
-static void copy_file(struct show *s, struct session *session, const char *path)
+/* 0, or a set of enum turn that said to stop. */
+static int copy_file(struct show *s, struct guest *g, const char *path)
 {
     char name[NAME_SHOWN], size_text[SHOW_SIZE];
     cleanup_fd int fd = -1;
@@ -266,9 +267,13 @@ static void copy_file(struct show *s, struct session *session, const char *path)
     struct err e;
 
     sanitise_name(path, name, sizeof(name));
-    if (session_get(session, path, &fd, &e) < 0) {
+    int turn = guest_get(g, path, s->export->fd, s->export->left, &fd, &e);
+    if (turn > 0)
+        return turn;
+    if (turn < 0) {
         /* The guest's own doing, like a file that may not be read: no failure of ours. */
         outlet_note(s->out, "not copied: %s: %s", name, e.text);
+        s->failed = s->failed || g->failed || g->owner->lost;
     } else if (export_file(s->export, path, fd, &size, &e) < 0) {
         outlet_note(s->out, "not copied: %s: %s", name, e.text);
         s->failed =
@@ -276,12 +281,16 @@ static void copy_file(struct show *s, struct session *session, const char *path)
     } else if (!s->quiet) {
         outlet_note(s->out, "wrote %s/%s (%s)", s->export->name, name, show_size(size, size_text));
     }
+    return 0;
 }
 
-void show_files(struct show *s, struct session *session, const struct cell *c)
+int show_files(struct show *s, struct guest *g, const struct cell *c)
 {
-    for (unsigned i = 0; s->export && i < c->n_files; i++) {
+    int turn = 0;
+
+    for (unsigned i = 0; s->export && i < c->n_files && turn == 0 && !g->owner->lost; i++) {
         if (c->files[i].change != FILE_DELETED)
-            copy_file(s, session, c->files[i].path);
+            turn = copy_file(s, g, c->files[i].path);
     }
+    return turn;
 }

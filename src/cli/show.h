@@ -31,8 +31,9 @@ void show_init(struct show *s, struct outlet *out, const struct limits *limits,
 /* The end of a cell: its traceback, the limit that ended it, what was dropped. */
 void show_end(struct show *s, const struct cell *c);
 
-/* Copy the files that a cell made or changed out of the workspace, and say so. */
-void show_files(struct show *s, struct session *session, const struct cell *c);
+/* Copy the files that a cell made or changed out of the workspace, and say so. 0, or a set of enum turn that
+ * said to stop. */
+int show_files(struct show *s, struct guest *g, const struct cell *c);
 
 /* "12.3 kB", as a person reads a size; "64 MiB" for a limit that is a round number. */
 #define SHOW_SIZE 24
