@@ -16,8 +16,11 @@ import termios
 import threading
 import time
 import unittest
+import urllib.request
 
 RETORT = "build/retort"  # run.py sets it
+SERVER = None  # with a link, "run" and "repl" go to that server
+LEAVE = signal.SIGKILL  # how a test ends what it has started
 PATIENCE = 60  # seconds: more than anything here takes on a slow machine
 NOBODY = 65534
 
@@ -26,13 +29,15 @@ def plain_environment(**changes):
     """What the tests' own environment must not decide."""
     env = {k: v for k, v in os.environ.items()
            if k not in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "RETORT_HISTORY", "RETORT_FAULT",
-                        "PYTHONPATH")}
+                        "RETORT_TOKEN", "PYTHONPATH")}
     env.update(LC_ALL="C.UTF-8", TERM="xterm")
     env.update(changes)
     return {k: v for k, v in env.items() if v is not None}
 
 
 def command(*args, user=None):
+    if SERVER and args and args[0] in ("run", "repl"):
+        args = (args[0], "--server", SERVER, *args[1:])
     if user is None:
         return [RETORT, *args]
     return ["setpriv", "--reuid", str(user), "--regid", str(user), "--clear-groups", RETORT, *args]
@@ -140,7 +145,7 @@ class Repl:
 
     def __exit__(self, *_):
         self.process.stdin.close()
-        self.process.kill()
+        self.process.send_signal(LEAVE)
         self.process.wait()
 
     def send_raw(self, data):
@@ -176,6 +181,44 @@ def result(cell):
     return next((o["data"].get("text/plain") for o in cell["outputs"] if o["type"] == "result"), None)
 
 
+class Server:
+    """retort serve, with a state of its own, gone afterwards."""
+
+    def __init__(self, *args):
+        self.state = tempfile.mkdtemp(prefix="retort-state-")
+        self.process = start("serve", "--listen", "127.0.0.1:0", "--state", self.state, *args,
+                             stderr=subprocess.DEVNULL)
+        ready = self.process.stdout.readline().decode()
+        self.link = ready.split()[-1] if "ready at" in ready else None
+        assert self.link, f"it does not serve: {ready!r}"
+        self.base, _, self.token = self.link.partition("/?token=")
+
+    def call(self, method, path, body=None):
+        """The answer's JSON, or None."""
+        request = urllib.request.Request(self.base + path, method=method,
+                                         data=json.dumps(body).encode() if body is not None else None,
+                                         headers={"Authorization": f"Bearer {self.token}"})
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return json.loads(answer.read() or b"null")
+
+    def sessions(self):
+        return self.call("GET", "/v1/sessions")["data"]
+
+    def wait_empty(self, seconds=10):
+        """The sessions that are left after so long."""
+        end = time.monotonic() + seconds
+        while (left := self.sessions()) and time.monotonic() < end:
+            time.sleep(0.05)
+        return left
+
+    def stop(self, kill=False):
+        if self.process.poll() is None:
+            (self.process.kill if kill else self.process.terminate)()
+        self.process.wait(PATIENCE)
+        self.process.stdout.close()
+        shutil.rmtree(self.state, ignore_errors=True)
+
+
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\x1b\([A-Z0-9]")
 
 
@@ -186,7 +229,7 @@ class Terminal:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             try:
-                os.execve(RETORT, [RETORT, *args], plain_environment(**(env or {})))
+                os.execve(RETORT, command(*args), plain_environment(**(env or {})))
             finally:
                 os._exit(99)
         self.resize(columns, rows)
@@ -202,7 +245,7 @@ class Terminal:
 
     def __exit__(self, *_):
         if self.status is None:
-            os.kill(self.pid, signal.SIGKILL)
+            os.kill(self.pid, LEAVE)
             os.waitpid(self.pid, 0)
         os.close(self.fd)
 
