@@ -70,7 +70,7 @@ static struct entry *insert(struct snapshot *s, unsigned at, const struct entry 
         if (!s->list)
             bug("out of memory");
     }
-    memmove(s->list + at + 1, s->list + at, (s->n - at) * sizeof(*s->list));
+    memmove(&s->list[at + 1], &s->list[at], (s->n - at) * sizeof(*s->list));
     s->n++;
     s->list[at] = *x;
     s->list[at].path = xstrdup(x->path);
