@@ -34,8 +34,8 @@ const char serve_help[] =
     "                      [/etc/retort/retort.conf where it is there]\n"
     "  --set KEY=VALUE     one setting, over those of the file\n"
     "  --environment NAME  the Python that sessions get                [default]\n\n"
-    "An address other than loopback needs a token first: retort token new NAME\n\n"
-    OPTIONS_LIMITS_HELP "These are for sessions that do not say otherwise.\n\n"
+    "An address other than loopback needs a token first: retort token new "
+    "NAME\n\n" OPTIONS_LIMITS_HELP "These are for sessions that do not say otherwise.\n\n"
     "  curl -H \"Authorization: Bearer $TOKEN\" -d '{\"code\":\"print(6*7)\"}' \\\n"
     "       http://127.0.0.1:8722/v1/run\n";
 
@@ -48,7 +48,7 @@ struct server {
     char *state;
     int listen_fd;
     bool loopback;
-    char address[128]; /* as in a URL */
+    char address[128];          /* as in a URL */
     char token[TOKEN_TEXT_MAX]; /* "": people have their own */
     struct environment environments[CONFIG_LIST];
     unsigned n_environments;
@@ -311,7 +311,8 @@ static void on_ready(void *ctx)
 
 static int serve(struct server *s, struct err *e)
 {
-    struct gate_start start = {.config = &s->config, .vessel = s->vessel, .ready = on_ready, .ctx = s};
+    struct gate_start start = {
+        .config = &s->config, .vessel = s->vessel, .ready = on_ready, .ctx = s};
 
     for (unsigned i = 0; i < s->n_environments; i++)
         start.environments[i] = s->environments[i].name;

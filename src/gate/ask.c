@@ -106,7 +106,8 @@ static int ask_limit(struct request *r, const char *name, const json_t *value, s
 
     if (limit_text(value, text, sizeof(text)) < 0) {
         reply_error(r, 400, "bad_request",
-                    "the limit \"%s\" must be a number, a text such as \"512m\", or \"none\"", name);
+                    "the limit \"%s\" must be a number, a text such as \"512m\", or \"none\"",
+                    name);
         return -1;
     }
     if (limits_set(l, name, text, &e) < 0) {
@@ -140,7 +141,8 @@ int ask_limits(struct request *r, const json_t *limits, struct limits *ret)
         double max = limits_value(&c->max, i, &max_none);
         if (max_none || (!none && wants <= max))
             continue;
-        reply_error(r, 400, "limit_too_high", "\"%s\" may be at most %.15g on this server", name, max);
+        reply_error(r, 400, "limit_too_high", "\"%s\" may be at most %.15g on this server", name,
+                    max);
         return -1;
     }
     return 0;

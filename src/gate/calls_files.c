@@ -305,8 +305,7 @@ static int zip_more(struct list *l)
         l->over = true;
         return zip_close(l->zip, &e) < 0 ? -1 : 1;
     }
-    l->t.asked =
-        session_ask_get(l->t.live->session, l->files[l->next].path, on_zip_file, l, &e);
+    l->t.asked = session_ask_get(l->t.live->session, l->files[l->next].path, on_zip_file, l, &e);
     return l->t.asked ? 0 : -1;
 }
 

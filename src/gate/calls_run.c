@@ -253,8 +253,8 @@ void call_run(struct request *r)
         return;
     if (ask_code(r, body, &code, &len) < 0 ||
         ask_limits(r, json_object_get(body, "limits"), &w.limits) < 0 ||
-        ask_timeout(r, json_object_get(body, "timeout"), g->config->max.timeout_ms,
-                    &w.timeout_ms) < 0 ||
+        ask_timeout(r, json_object_get(body, "timeout"), g->config->max.timeout_ms, &w.timeout_ms) <
+            0 ||
         ask_environment(r, json_object_get(body, "environment"), &w.environment) < 0 ||
         check_files(r, json_object_get(body, "files")) < 0 || holder_begins_cell(r) < 0 ||
         ask_room(r, &w.limits) < 0) {

@@ -153,7 +153,8 @@ static void make_session(struct request *r, json_t *body)
 
 void call_session_new(struct request *r)
 {
-    static const char *const members[] = {"limits", "idle_timeout", "environment", "metadata", NULL};
+    static const char *const members[] = {"limits", "idle_timeout", "environment", "metadata",
+                                          NULL};
     json_t *body = ask_object(r, members);
 
     if (!body)

@@ -25,7 +25,7 @@
 
 #define EVENTS 64
 #define IDLE_TURNS 16
-#define FAREWELL_MS 3000   /* for the last answers to go out */
+#define FAREWELL_MS 3000 /* for the last answers to go out */
 
 /* What one epoll_wait gave. A watch that is cleared meanwhile is taken out, since it may be freed. */
 static struct epoll_event batch[EVENTS];

@@ -9,10 +9,10 @@
 
 struct gate_start {
     const struct config *config;
-    struct vessel *vessel;    /* stays the caller's */
-    int listen_fd;            /* taken over */
+    struct vessel *vessel;                     /* stays the caller's */
+    int listen_fd;                             /* taken over */
     const char *environments[CONFIG_LIST + 1]; /* names, in the keeper's order */
-    void (*ready)(void *ctx); /* requests are answered from now on */
+    void (*ready)(void *ctx);                  /* requests are answered from now on */
     void *ctx;
 };
 

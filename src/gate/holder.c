@@ -11,7 +11,8 @@ struct holder *holder_get(struct gate *g, const struct token *t)
     if (!h) {
         h = xcalloc(1, sizeof(*h));
         h->next = g->holders;
-        h->cells_left = t->quota.cells_per_minute == LIMIT_NONE ? 0 : (double)t->quota.cells_per_minute;
+        h->cells_left =
+            t->quota.cells_per_minute == LIMIT_NONE ? 0 : (double)t->quota.cells_per_minute;
         h->cells_at_ms = clock_now_ms();
         g->holders = h;
     }
@@ -31,10 +32,11 @@ int holder_admits(struct request *r, uint64_t memory)
         return -1;
     }
     if (q->memory != LIMIT_NONE && (memory > q->memory || h->memory > q->memory - memory)) {
-        reply_later(r, 429, 10, "quota_memory",
-                    "the sessions of this token may have %llu bytes of memory together, and %llu are "
-                    "taken; ask for less, or end one",
-                    (unsigned long long)q->memory, (unsigned long long)h->memory);
+        reply_later(
+            r, 429, 10, "quota_memory",
+            "the sessions of this token may have %llu bytes of memory together, and %llu are "
+            "taken; ask for less, or end one",
+            (unsigned long long)q->memory, (unsigned long long)h->memory);
         return -1;
     }
     return 0;

@@ -167,16 +167,18 @@ static int check_page(struct request *r)
     char *const *hosts = r->gate->config->hosts;
 
     if (!header_host_ok(host ? host : "", hosts)) {
-        reply_error(r, 421, "wrong_host",
-                    "this server is not known by that name; add it to \"hosts\" in its configuration");
+        reply_error(
+            r, 421, "wrong_host",
+            "this server is not known by that name; add it to \"hosts\" in its configuration");
         return -1;
     }
     r->origin = origin;
     if (origin && !header_origin_ok(origin, host ? host : "", r->gate->config->origins)) {
         r->origin = NULL;
-        reply_error(r, 403, "forbidden_origin",
-                    "pages of that origin may not call this server; \"origins\" in its configuration "
-                    "names those that may");
+        reply_error(
+            r, 403, "forbidden_origin",
+            "pages of that origin may not call this server; \"origins\" in its configuration "
+            "names those that may");
         return -1;
     }
     return 0;
@@ -327,7 +329,8 @@ static void collect(struct request *r, const char *data, size_t len)
 
 static enum MHD_Result take_piece(struct request *r, const char *data, size_t *len)
 {
-    if (r->response || r->route->body == BODY_NONE) { /* the answer is known: the rest is read past */
+    if (r->response ||
+        r->route->body == BODY_NONE) { /* the answer is known: the rest is read past */
         r->discarded += *len;
         *len = 0;
         return r->discarded > DISCARD_MAX ? MHD_NO : MHD_YES;
@@ -448,7 +451,8 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **o
         return;
     }
     c = *of = xcalloc(1, sizeof(*c));
-    *c = (struct client){.gate = g, .socket = {-1, on_hangup}, .next = g->clients, .at = &g->clients};
+    *c = (struct client){
+        .gate = g, .socket = {-1, on_hangup}, .next = g->clients, .at = &g->clients};
     if (c->next)
         c->next->at = &c->next;
     g->clients = c;
@@ -472,10 +476,10 @@ int http_start(struct gate *g, int listen_fd, struct err *e)
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_access, g,
         MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, listen_fd,
         MHD_OPTION_URI_LOG_CALLBACK, on_uri, g, MHD_OPTION_NOTIFY_COMPLETED, on_completed, g,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, g,
-        MHD_OPTION_CONNECTION_LIMIT, g->config->max_connections, MHD_OPTION_CONNECTION_TIMEOUT,
-        IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)BUFFER,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, g, MHD_OPTION_CONNECTION_LIMIT,
+        g->config->max_connections, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)BUFFER, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
     if (!g->http)
         return err_set(e, errno, "cannot start the HTTP server");
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(g->http, MHD_DAEMON_INFO_EPOLL_FD);

@@ -181,8 +181,8 @@ struct request {
     const char *origin;    /* of the page that sent it, when it may; or NULL */
     int64_t began_us;
 
-    bool started;    /* begin was called */
-    bool in_begin;   /* and has suspended the connection */
+    bool started;  /* begin was called */
+    bool in_begin; /* and has suspended the connection */
     bool suspended;
     bool stalled;    /* the sink cannot take more */
     bool discarding; /* the rest of the body is of no use */
@@ -288,9 +288,9 @@ struct live {
     double idle_timeout_s;
     int64_t created_ms, active_ms;
     bool open;
-    bool once;   /* a one-shot run: no record, ends with its cell */
-    bool listed; /* counted and in `lives` */
-    bool admitted; /* a one-shot run that has its turn */
+    bool once;          /* a one-shot run: no record, ends with its cell */
+    bool listed;        /* counted and in `lives` */
+    bool admitted;      /* a one-shot run that has its turn */
     const char *ending; /* the reason, once it is to end */
     uint32_t cells;
     struct job *running, *queue;
@@ -380,7 +380,7 @@ struct transfer {
     struct transfer *next;
     struct live *live; /* NULL: it is over */
     struct request *request;
-    struct file_request *asked;     /* what init was asked last */
+    struct file_request *asked;       /* what init was asked last */
     void (*free)(struct transfer *t); /* what it holds besides, and itself */
 };
 

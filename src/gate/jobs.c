@@ -153,8 +153,7 @@ static void fit_output(json_t *output, uint64_t *left)
     json_object_set_new(output, "cut", json_integer((json_int_t)size));
     if (text) {
         size_t fits = utf8_fit(json_string_value(text), size, (size_t)*left);
-        json_object_set_new(output, "text",
-                            json_stringn_nocheck(json_string_value(text), fits));
+        json_object_set_new(output, "text", json_stringn_nocheck(json_string_value(text), fits));
     } else {
         json_object_set_new(output, "data", json_object());
     }

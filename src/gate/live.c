@@ -136,13 +136,12 @@ json_t *live_json(const struct live *l)
     /* A busy one begins to be idle now at the earliest. */
     int64_t active = busy || l->transfers ? time_now_ms() : l->active_ms;
 
-    return json_pack("{s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:I,s:O}", "id", l->id, "status",
-                     busy ? "busy" : "idle", "environment", l->gate->environments[l->environment],
-                     "limits", limits_json(&l->limits), "idle_timeout",
-                     seconds_json(l->idle_timeout_s), "created_at", time_json(l->created_ms),
-                     "last_active_at", time_json(active), "expires_at",
-                     expiry_json(l->idle_timeout_s, active), "cells", (json_int_t)l->cells,
-                     "metadata", l->metadata);
+    return json_pack(
+        "{s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:I,s:O}", "id", l->id, "status", busy ? "busy" : "idle",
+        "environment", l->gate->environments[l->environment], "limits", limits_json(&l->limits),
+        "idle_timeout", seconds_json(l->idle_timeout_s), "created_at", time_json(l->created_ms),
+        "last_active_at", time_json(active), "expires_at", expiry_json(l->idle_timeout_s, active),
+        "cells", (json_int_t)l->cells, "metadata", l->metadata);
 }
 
 static json_t *loaded(const char *text)
@@ -178,8 +177,7 @@ static void finish(struct live *l)
     struct gate *g = l->gate;
     struct err e;
 
-    if (!l->once && l->open &&
-        store_session_end(g->store, l->id, l->ending, time_now_ms(), &e) < 0)
+    if (!l->once && l->open && store_session_end(g->store, l->id, l->ending, time_now_ms(), &e) < 0)
         log_line("store error=\"%s\"", e.text);
     unlist(l);
     if (l->once && l->admitted) {

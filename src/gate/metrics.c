@@ -11,8 +11,7 @@
 #include "base/fd.h"
 #include "gate/inside.h"
 
-static const double bounds[TIME_BUCKETS] = {0.001, 0.0025, 0.005, 0.01, 0.05,
-                                            0.1,   0.5,    1,     10,   60};
+static const double bounds[TIME_BUCKETS] = {0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 10, 60};
 
 static void observe(struct histogram *h, double seconds)
 {
@@ -95,8 +94,8 @@ static void counters_text(struct buf *b, const struct counters *c)
     for (unsigned i = 0; i < 6; i++)
         buf_add_fmt(b, "retort_requests_total{code=\"%s\"} %llu\n", classes[i],
                     (unsigned long long)c->requests[i]);
-    histogram_text(b, "retort_request_seconds", "Time from a request's line to the end of its answer.",
-                   &c->request_seconds);
+    histogram_text(b, "retort_request_seconds",
+                   "Time from a request's line to the end of its answer.", &c->request_seconds);
 }
 
 static void gauge(struct buf *b, const char *name, const char *help, double value)

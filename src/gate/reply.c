@@ -92,8 +92,7 @@ void reply_json_at(struct request *r, unsigned status, const char *location, jso
 }
 
 __attribute__((format(printf, 3, 0))) static struct MHD_Response *
-error_response(unsigned status, const char *code, const char *fmt,
-                                           va_list ap)
+error_response(unsigned status, const char *code, const char *fmt, va_list ap)
 {
     char text[1024];
 

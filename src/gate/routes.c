@@ -7,8 +7,8 @@
 #include "gate/inside.h"
 
 #define SMALL (64u << 10)
-#define CODE (40u << 20)   /* code is at most a frame (32 MiB); JSON escapes take more */
-#define WHOLE (64u << 20)  /* a run with its files, in base64 */
+#define CODE (40u << 20)  /* code is at most a frame (32 MiB); JSON escapes take more */
+#define WHOLE (64u << 20) /* a run with its files, in base64 */
 
 const struct route routes[] = {
     {"GET", "/", true, BODY_NONE, 0, call_root, NULL},

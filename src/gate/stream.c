@@ -203,8 +203,8 @@ void stream_end(struct stream *s, json_t *cell, const struct buf *text)
 
 void stream_fail(struct stream *s, const char *why)
 {
-    json_t *j = json_pack("{s:s,s:o,s:s}", "name", "RetortError", "value", text_json(why),
-                          "traceback", "");
+    json_t *j =
+        json_pack("{s:s,s:o,s:s}", "name", "RetortError", "value", text_json(why), "traceback", "");
 
     s->over = true;
     event(s, "error", j);

@@ -166,12 +166,8 @@ static void on_answered(void *ctx, const struct file_answer *a)
 int upload_start(struct upload *u, struct live *l, const char *path, void (*writable)(void *ctx),
                  void (*done)(void *ctx, const struct err *e), void *ctx, struct err *e)
 {
-    *u = (struct upload){.pipe = {-1, on_pipe},
-                         .live = l,
-                         .fd = -1,
-                         .writable = writable,
-                         .done = done,
-                         .ctx = ctx};
+    *u = (struct upload){
+        .pipe = {-1, on_pipe}, .live = l, .fd = -1, .writable = writable, .done = done, .ctx = ctx};
     u->asked = session_ask_put(l->session, path, &u->fd, on_answered, u, e);
     return u->asked ? 0 : -1;
 }

@@ -78,7 +78,8 @@ void box_free_when_gone(struct state *s, struct box *b)
         usleep(200);
     s->slot_used[b->plan.slot] = false;
     if (!b->tell_end && !s->refill_at_ms)
-        s->refill_at_ms = clock_now_ms() + REFILL_DELAY_MS; /* it was of the stock, or meant for it */
+        s->refill_at_ms =
+            clock_now_ms() + REFILL_DELAY_MS; /* it was of the stock, or meant for it */
     if (b->tell_end) {
         msg_begin(&m, KEEPER_DESTROYED);
         fields_put_u32(&m, b->id);

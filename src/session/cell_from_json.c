@@ -254,8 +254,9 @@ static int get_file(const json_t *j, struct cell *c)
 {
     const json_t *path = json_object_get(j, "path"), *change = json_object_get(j, "change");
     size_t len = json_string_length(path);
-    struct file_note f = {.change = NUMBER_OF(change, file_change_name, 0, FILE_DELETED)};
+    struct file_note f = {0};
 
+    f.change = NUMBER_OF(change, file_change_name, 0, FILE_DELETED);
     if (f.change < 0 || len == 0 || len > PATH_LONGEST || strlen(json_string_value(path)) != len ||
         get_count(j, "size", &f.size) < 0 || get_sha256(json_object_get(j, "sha256"), &f) < 0)
         return -1;

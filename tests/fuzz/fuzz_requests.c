@@ -48,7 +48,8 @@ static void create(uint32_t request)
     struct err e;
 
     for (int i = 0; i < 5; i++) {
-        if (socketpair(AF_UNIX, (i == 4 ? SOCK_SEQPACKET : SOCK_STREAM) | SOCK_CLOEXEC, 0, ends[i]) < 0)
+        if (socketpair(AF_UNIX, (i == 4 ? SOCK_SEQPACKET : SOCK_STREAM) | SOCK_CLOEXEC, 0,
+                       ends[i]) < 0)
             bug("no socket pair");
         fds[i] = ends[i][0];
         int *place = &held[n_held++ % 64];

@@ -113,8 +113,9 @@ static void expect_of(const char *type, const char *body, size_t len, const char
 /* A pause is where the part ends, and what follows is read when it is fed again. */
 static void pauses_behind_each_part(void **state)
 {
-    static const char body[] = "--b\r\nContent-Disposition: form-data; name=\"x\"\r\n\r\none\r\n"
-                               "--b\r\nContent-Disposition: form-data; name=\"y\"\r\n\r\ntwo\r\n--b--";
+    static const char body[] =
+        "--b\r\nContent-Disposition: form-data; name=\"x\"\r\n\r\none\r\n"
+        "--b\r\nContent-Disposition: form-data; name=\"y\"\r\n\r\ntwo\r\n--b--";
     struct story s = {0};
     struct err e;
     struct multipart *m = multipart_new("multipart/form-data; boundary=b", &events, &s, &e);

@@ -39,7 +39,8 @@ static void assert_violation(void)
     assert_true(fake_keeper_hears(&f, KEEPER_SIGNAL, SIGKILL));
     fake_died(&f, SIGKILL, false);
     fake_init_answers(&f);
-    assert_true(fake_crashed(&f, "the interpreter sent something that is not a message of retort's"));
+    assert_true(
+        fake_crashed(&f, "the interpreter sent something that is not a message of retort's"));
 }
 
 static void rejects_unknown_frames(void **state)
@@ -160,7 +161,8 @@ static void rejects_a_second_end(void **state)
     fake_done(&f, DONE_OK);
     fake_turn(&f);
     fake_init_answers(&f);
-    assert_true(fake_crashed(&f, "the interpreter sent something that is not a message of retort's"));
+    assert_true(
+        fake_crashed(&f, "the interpreter sent something that is not a message of retort's"));
     assert_true(fake_keeper_hears(&f, KEEPER_SIGNAL, SIGKILL));
 }
 
@@ -193,7 +195,8 @@ static void fences_without_end_are_bounded(void **state)
     }
     fake_died(&f, SIGKILL, false);
     fake_init_answers(&f);
-    assert_true(fake_crashed(&f, "the interpreter sent something that is not a message of retort's"));
+    assert_true(
+        fake_crashed(&f, "the interpreter sent something that is not a message of retort's"));
 }
 
 static void strange_displays_are_cleaned(void **state)
