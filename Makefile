@@ -4,6 +4,7 @@
 #   make run      an example in a box: a table, and a picture in build/example; then a server
 #   make test     everything that has to hold
 #   make test-vm  of it, what depends on the kernel, under Debian's own in a virtual machine
+#   make soak     three minutes of everything that clients do, and nothing may be left of it
 #   make bench    retort beside what you would pick instead, and beside the limit
 #   make asan     unit tests and fuzz seeds under the sanitizers
 #   make fuzz     a minute for each parser of what a box can write
@@ -41,6 +42,9 @@ test: setup-test compile
 test-vm: setup-test compile
 	@tests/vm/all
 
+soak: setup-test compile
+	@tests/api/soak.py --retort $(BUILD)/retort
+
 bench: setup-bench compile
 	@bench/run
 
@@ -66,5 +70,5 @@ install: all
 clean:
 	rm -rf $(BUILD) build-asan build-fuzz
 
-.PHONY: all compile run test test-vm bench asan fuzz lint fmt install clean \
+.PHONY: all compile run test test-vm soak bench asan fuzz lint fmt install clean \
 	setup-core setup-test setup-bench
