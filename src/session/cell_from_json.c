@@ -21,15 +21,29 @@ static int wrong(struct err *e, const char *member)
 
 /* ---- values ---- */
 
+static const char *status_name(int i)
+{
+    return cell_status_name((enum cell_status)i);
+}
+
+static const char *limit_name(int i)
+{
+    return limit_kind_name((enum limit_kind)i);
+}
+
+static const char *kind_name(int i)
+{
+    return output_kind_name((enum output_kind)i);
+}
+
 /* The number from `first` to `last` that has this name, or -1. */
-#define NUMBER_OF(name, name_of, first, last)                                                      \
-    ({                                                                                             \
-        int found = -1;                                                                            \
-        for (int i = (first); json_is_string(name) && found < 0 && i <= (int)(last); i++)          \
-            if (strcmp(name_of(i), json_string_value(name)) == 0)                                  \
-                found = i;                                                                         \
-        found;                                                                                     \
-    })
+static int number_of(const json_t *name, const char *(*name_of)(int), int first, int last)
+{
+    for (int i = first; json_is_string(name) && i <= last; i++)
+        if (strcmp(name_of(i), json_string_value(name)) == 0)
+            return i;
+    return -1;
+}
 
 static char *copy(const json_t *text)
 {
@@ -142,7 +156,7 @@ static char *get_metadata(const json_t *object)
 static int get_output(const json_t *j, struct output *o)
 {
     const json_t *type = json_object_get(j, "type");
-    int kind = NUMBER_OF(type, output_kind_name, OUTPUT_STDOUT, OUTPUT_RESULT);
+    int kind = number_of(type, kind_name, OUTPUT_STDOUT, OUTPUT_RESULT);
     const json_t *text = json_object_get(j, "text");
 
     if (kind < 0)
@@ -191,7 +205,7 @@ static int get_outputs(const json_t *list, struct cell *c)
 static int get_head(const json_t *j, struct cell *c)
 {
     const json_t *name = json_object_get(j, "status");
-    int status = NUMBER_OF(name, cell_status_name, CELL_OK, CELL_CRASHED);
+    int status = number_of(name, status_name, CELL_OK, CELL_CRASHED);
     uint64_t n;
 
     if (status < 0 || get_count(j, "n", &n) < 0 || n > UINT32_MAX)
@@ -225,7 +239,7 @@ static int get_limit(const json_t *j, struct cell *c)
 
     if (!j)
         return c->status == CELL_LIMIT ? -1 : 0;
-    int kind = NUMBER_OF(name, limit_kind_name, LIMIT_KIND_WALL, LIMIT_KIND_OUTPUT);
+    int kind = number_of(name, limit_name, LIMIT_KIND_WALL, LIMIT_KIND_OUTPUT);
     if (kind < 0 || get_number(j, "limit", &c->limit.limit) < 0 ||
         get_number(j, "used", &c->limit.used) < 0)
         return -1;
@@ -254,9 +268,8 @@ static int get_file(const json_t *j, struct cell *c)
 {
     const json_t *path = json_object_get(j, "path"), *change = json_object_get(j, "change");
     size_t len = json_string_length(path);
-    struct file_note f = {0};
+    struct file_note f = {.change = number_of(change, file_change_name, 0, FILE_DELETED)};
 
-    f.change = NUMBER_OF(change, file_change_name, 0, FILE_DELETED);
     if (f.change < 0 || len == 0 || len > PATH_LONGEST || strlen(json_string_value(path)) != len ||
         get_count(j, "size", &f.size) < 0 || get_sha256(json_object_get(j, "sha256"), &f) < 0)
         return -1;
