@@ -224,6 +224,72 @@ class Interrupt(api.Case):
         self.assertEqual(self.s.info()["status"], "ended")
 
 
+class Check(api.Case):
+    def setUp(self):
+        self.s = self.session()
+
+    def check(self, code):
+        return self.client.post(self.s.path + "/check", code=code)
+
+    def test_what_it_says(self):
+        for code, status, indent in (("x = 1", "complete", ""), ("", "complete", ""),
+                                     ("for i in range(2):", "incomplete", "    "),
+                                     ("for i in range(2):\n    print(i)\n\n", "complete", ""),
+                                     ("(1 +", "incomplete", ""), ("x = = 1", "invalid", ""),
+                                     ("%%time", "incomplete", "")):
+            with self.subTest(code=code):
+                answer = self.check(code)
+                self.assertEqual(answer.status, 200, answer)
+                self.assertEqual(answer.json["status"], status)
+                if indent:
+                    self.assertEqual(answer.json["indent"], indent)
+        self.assertEqual(self.s.cell("1")["n"], 1)  # nothing was run
+
+    def test_while_a_cell_runs(self):
+        later = self.s.begin("import time; time.sleep(1.5)")
+        time.sleep(0.4)
+        self.assertError(self.check("1"), 409, "session_busy")
+        self.assertEqual(later.result(15).json["status"], "ok")
+        self.assertEqual(self.check("1").json["status"], "complete")
+
+    def test_many_at_once(self):
+        answers = [self.client.post(self.s.path + "/check", code=f"x{i} =" if i % 2 else "1") for i in range(40)]
+        self.assertEqual({a.status for a in answers}, {200})
+        self.assertEqual([a.json["status"] for a in answers], ["complete", "invalid"] * 20)
+
+    def test_an_interpreter_that_does_not_answer(self):
+        self.s.cell("import threading, time, ctypes\n"
+                    "def hold():\n    time.sleep(.3)\n    ctypes.PyDLL(None).sleep(4)\n"
+                    "threading.Thread(target=hold).start()")
+        time.sleep(0.6)
+        began = time.monotonic()
+        answer = self.check("1")
+        self.assertError(answer, 503, "no_answer")
+        self.assertLess(time.monotonic() - began, 3)
+        time.sleep(4)
+        self.assertEqual(self.check("x = = 1").json["status"], "invalid")  # not the late one's
+
+    def test_mistakes(self):
+        self.assertError(self.client.post(self.s.path + "/check"), 400, "bad_request")
+        self.assertError(self.client.post(self.s.path + "/check", code=5), 400, "bad_request")
+        self.assertError(self.client.post(self.s.path + "/check", code="1", timeout=1), 400, "bad_request")
+        self.s.cell("import os; os.abort()")
+        self.assertError(self.check("1"), 410, "session_ended")
+
+
+class Exits(api.Case):
+    def test_how_it_left(self):
+        for code, exit, ended in (("import sys; sys.exit(3)", {"status": 3}, False),
+                                  ("import sys; sys.exit()", {"status": 0}, False),
+                                  ("import os; os._exit(200)", {"status": 200}, True),
+                                  ("import os; os.kill(os.getpid(), 11)", {"signal": 11}, True),
+                                  ("1", None, False), ("1/0", None, False)):
+            with self.subTest(code=code):
+                cell = self.session().cell(code)
+                self.assertEqual(cell.get("exit"), exit)
+                self.assertEqual(cell.get("session_ended", False), ended)
+
+
 class Disconnect(api.Case):
     def leaves(self, how):
         session = self.session()

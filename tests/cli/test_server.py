@@ -361,8 +361,9 @@ class Fake(contextlib.AbstractContextManager):
                 while b"\r\n\r\n" not in head and (piece := self.request.recv(65536)):
                     head += piece
                 fake.asked.append(head.split(b"\r\n")[0].decode())
+                given = answers.pop(0) if answers else b""
                 with contextlib.suppress(OSError):  # who has enough hangs up
-                    self.wfile.write(answers.pop(0) if answers else b"")
+                    self.wfile.write(given(fake) if callable(given) else given)
 
         self.server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
@@ -440,6 +441,24 @@ class Malicious(cli.Case):
             self.assertNotIn("\x1b", done.err)
             self.assertEqual(self.asked, ["POST /v1/sessions HTTP/1.1", "POST /v1/sessions/abc/cells HTTP/1.1",
                                           "DELETE /v1/sessions/abc HTTP/1.1"])
+
+    def test_an_interrupt_does_not_overtake_its_cell(self):
+        """A Ctrl-C that reaches the server before the cell would stop nothing."""
+        asked = threading.Event()
+
+        def slowly(fake):
+            asked.set()
+            time.sleep(1)
+            fake.asked.append("it runs")
+            return events(("cell", dict(CELL, status="interrupted")))
+
+        with Fake(SESSION, slowly, answer(200, "{}"), answer(204, "")) as fake:
+            p = cli.start("run", "--server", fake.link, "-c", "1")
+            self.assertTrue(asked.wait(cli.PATIENCE))
+            p.send_signal(signal.SIGINT)
+            self.assertStatus(cli.finish(p), 130)
+        for i, line in enumerate(fake.asked):
+            self.assertFalse("interrupt" in line and "it runs" not in fake.asked[:i], fake.asked)
 
     def test_names_of_files_lead_nowhere(self):
         out = self.path("a/b/out")
