@@ -114,16 +114,14 @@ static int parse(struct server *s, int argc, char **argv)
     while ((c = options_next(&s->options, argc, argv, "", own)) != -1) {
         if (c == OPTIONS_WRONG)
             return EXIT_USAGE;
+        s->config.limits = s->options.limits; /* given as flags up to here */
         wrong = c == 'l'   ? set(s, "listen", optarg)
                 : c == 's' ? set(s, "state", optarg)
                 : c == 'e' ? set_pair(s, optarg)
                            : 0;
         if (wrong)
             return wrong;
-        if (c == 'e') /* a limit, perhaps */
-            s->options.limits = s->config.limits;
-        else
-            s->config.limits = s->options.limits;
+        s->options.limits = s->config.limits; /* --set may have changed one */
     }
     s->config.limits = s->options.limits;
     if (optind < argc && !s->options.help)
