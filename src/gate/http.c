@@ -411,19 +411,13 @@ static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connectio
     return r;
 }
 
-static void on_completed(void *ctx, struct MHD_Connection *connection, void **of,
-                         enum MHD_RequestTerminationCode how)
+/* It is over, and so is whatever was done for it. */
+static void complete(struct request *r, bool whole)
 {
-    struct gate *g = ctx;
-    struct request *r = *of;
-    (void)connection;
+    struct gate *g = r->gate;
 
-    if (!r)
-        return;
-    *of = NULL;
     r->client->request = NULL;
     abandon(r);
-    bool whole = how == MHD_REQUEST_TERMINATED_COMPLETED_OK;
     count_request(r, whole || r->queued ? r->status : 0);
     if (r->response)
         MHD_destroy_response(r->response);
@@ -436,6 +430,16 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **of
     free(r);
 }
 
+static void on_completed(void *ctx, struct MHD_Connection *connection, void **of,
+                         enum MHD_RequestTerminationCode how)
+{
+    (void)ctx;
+    (void)connection;
+    if (*of)
+        complete(*of, how == MHD_REQUEST_TERMINATED_COMPLETED_OK);
+    *of = NULL;
+}
+
 static void on_connection(void *ctx, struct MHD_Connection *connection, void **of,
                           enum MHD_ConnectionNotificationCode what)
 {
@@ -443,6 +447,9 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **o
     struct client *c = *of;
 
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+        /* libmicrohttpd tells no end of a request whose query it could not take apart. */
+        if (c->request)
+            complete(c->request, false);
         watch_clear(g, &c->socket);
         *c->at = c->next;
         if (c->next)
