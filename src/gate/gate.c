@@ -213,12 +213,14 @@ static void on_vessel(struct watch *w, uint32_t events)
 
 int gate_turn(struct gate *g, int most_ms, struct err *e)
 {
+    g->idle_turns++;
     int wait_ms = http_turn(g);
 
     /* libmicrohttpd says "at once" for as long as a client leaves it in the middle of some lines. When that
-     * brings nothing, it can wait for a moment. */
-    g->idle_turns = wait_ms == 0 && n_last == 0 ? g->idle_turns + 1 : 0;
-    if (g->idle_turns > IDLE_TURNS)
+     * brings nothing, it can wait for a moment. Bodies that come and go make no events, but are something. */
+    if (wait_ms != 0 || n_last != 0)
+        g->idle_turns = 0;
+    if (g->idle_turns > IDLE_TURNS && !http_is_sending(g))
         wait_ms = 5;
     if (most_ms >= 0 && (wait_ms < 0 || wait_ms > most_ms))
         wait_ms = most_ms;

@@ -7,6 +7,7 @@
  * its cell runs, we watch the socket ourselves.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -360,6 +361,7 @@ static enum MHD_Result on_access(void *ctx, struct MHD_Connection *connection, c
     (void)url;
     (void)version;
 
+    r->gate->idle_turns = 0;
     if (r->gone)
         return MHD_NO;
     if (!r->started) {
@@ -492,6 +494,17 @@ int http_start(struct gate *g, int listen_fd, struct err *e)
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(g->http, MHD_DAEMON_INFO_EPOLL_FD);
     watch_set(g, &g->http_watch, info->epoll_fd, EPOLLIN);
     return 0;
+}
+
+bool http_is_sending(const struct gate *g)
+{
+    for (const struct client *c = g->clients; c; c = c->next) {
+        struct pollfd socket = {.fd = c->socket.fd, .events = POLLOUT};
+        if (c->request && c->request->queued && !c->request->suspended &&
+            poll(&socket, 1, 0) == 1 && (socket.revents & POLLOUT))
+            return true;
+    }
+    return false;
 }
 
 int http_turn(struct gate *g)

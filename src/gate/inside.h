@@ -203,6 +203,8 @@ struct request {
 int http_start(struct gate *g, int listen_fd, struct err *e);
 /* Let libmicrohttpd do its work; how long it can wait then, in ms, or -1. */
 int http_turn(struct gate *g);
+/* Is an answer on its way whose client takes more at once? */
+bool http_is_sending(const struct gate *g);
 void http_stop_accepting(struct gate *g);
 void http_stop(struct gate *g);
 /* Clients that closed their side in the middle of a request; when to look again. */
