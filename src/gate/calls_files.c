@@ -318,14 +318,16 @@ static ssize_t read_zip(void *ctx, uint64_t pos, char *to, size_t max)
     if (r->gone || !l)
         return MHD_CONTENT_READER_END_WITH_ERROR;
     struct buf *out = zip_out(l->zip);
-    while (out->len == 0) {
+    if (out->len == 0) {
         int more = l->over ? -1 : zip_more(l);
         if (more < 0)
             return l->over ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;
-        if (more == 0) {
+        if (more == 0)
             request_pause(r);
+        else if (out->len == 0) /* zeros: much is read before anything comes out */
+            request_yield(r);
+        if (out->len == 0)
             return 0;
-        }
     }
     size_t n = out->len < max ? out->len : max;
     memcpy(to, out->data, n);

@@ -214,7 +214,10 @@ static void on_vessel(struct watch *w, uint32_t events)
 int gate_turn(struct gate *g, int most_ms, struct err *e)
 {
     g->idle_turns++;
+    requests_go_on(g);
     int wait_ms = http_turn(g);
+    if (g->yielding)
+        wait_ms = 0;
 
     /* libmicrohttpd says "at once" for as long as a client leaves it in the middle of some lines. When that
      * brings nothing, it can wait for a moment. Bodies that come and go make no events, but are something. */

@@ -23,6 +23,7 @@
 #define BUFFER (64u << 10)
 #define IDLE_SECONDS 75 /* of a connection without a request */
 #define HANGUP_MS 1000
+#define GO_ON 4
 #define DISCARD_MAX (256u << 20)
 #define BODIES_MAX (256u << 20) /* of all requests together */
 
@@ -120,6 +121,36 @@ void request_resume(struct request *r)
 void request_pause(struct request *r)
 {
     suspend(r);
+}
+
+void request_yield(struct request *r)
+{
+    struct request **last = &r->gate->yielding;
+
+    suspend(r);
+    while (*last)
+        last = &(*last)->next_yielding;
+    r->next_yielding = NULL;
+    *last = r;
+}
+
+static void unyield(struct request *r)
+{
+    for (struct request **at = &r->gate->yielding; *at; at = &(*at)->next_yielding)
+        if (*at == r) {
+            *at = r->next_yielding;
+            return;
+        }
+}
+
+void requests_go_on(struct gate *g)
+{
+    /* A few at a time, however many there are: everybody waits for a turn to end. */
+    for (unsigned i = 0; i < GO_ON && g->yielding; i++) {
+        struct request *r = g->yielding;
+        g->yielding = r->next_yielding;
+        request_resume(r);
+    }
 }
 
 void request_kick(struct request *r)
@@ -419,6 +450,7 @@ static void complete(struct request *r, bool whole)
     struct gate *g = r->gate;
 
     r->client->request = NULL;
+    unyield(r);
     abandon(r);
     count_request(r, whole || r->queued ? r->status : 0);
     if (r->response)

@@ -114,6 +114,7 @@ struct gate {
     unsigned n_lives;
     unsigned n_runs, n_waiting; /* one-shot runs: under way, and before their turn */
     struct client *clients;
+    struct request *yielding;
     struct holder *holders;
     struct counters counters; /* of all tokens, also those that are gone */
     unsigned n_requests;      /* not completed yet */
@@ -194,6 +195,7 @@ struct request {
     unsigned status;
     bool queued;
     bool gone; /* the client */
+    struct request *next_yielding;
 
     /* Who works for it: called once when nobody wants the answer any more. */
     void (*abandon)(void *work);
@@ -223,6 +225,10 @@ void request_reply(struct request *r, unsigned status, struct MHD_Response *resp
 void request_resume(struct request *r);
 /* From an answer's reader: there is nothing now. */
 void request_pause(struct request *r);
+/* From an answer's reader: there may be more, but others come first. */
+void request_yield(struct request *r);
+/* They had their turn: some of those who wait go on. */
+void requests_go_on(struct gate *g);
 /* End the connection at once, whatever is under way. */
 void request_kick(struct request *r);
 

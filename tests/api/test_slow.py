@@ -38,7 +38,7 @@ class Slow(api.Case):
     def setUpClass(cls):
         super().setUpClass()
         # What it takes when nobody else is there: the machine may be busy with other things.
-        cls.alone = max(2, 3 * cls("swiftly").swiftly(3))
+        cls.alone = max(5, 5 * cls("swiftly").swiftly(3))
 
     def swiftly(self, seconds=8):
         """Work of others goes on for so long; the longest that one call took."""
