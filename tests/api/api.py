@@ -17,6 +17,7 @@ import unittest
 import urllib.parse
 
 import spec
+from processes import alive, descendants  # noqa: F401, for the tests
 
 RETORT = "build/retort"  # run.py sets these
 USER = None
@@ -181,28 +182,6 @@ def shared():
 def end_shared():
     if _shared is not None:
         _shared.stop()
-
-
-def descendants(pid):
-    parents = {}
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError), open(f"/proc/{name}/stat") as f:
-            parents[int(name)] = int(f.read().rsplit(")", 1)[1].split()[1])
-    below, grown = {pid}, True
-    while grown:
-        more = {p for p, parent in parents.items() if parent in below} - below
-        below |= more
-        grown = bool(more)
-    return below - {pid}
-
-
-def alive(pids):
-    left = set()
-    for pid in pids:
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/stat") as f:
-            if f.read().rsplit(")", 1)[1].split()[0] != "Z":
-                left.add(pid)
-    return left
 
 
 def wait_until(condition, seconds=PATIENCE, step=0.05):

@@ -11,6 +11,8 @@ import subprocess
 import threading
 import time
 
+import processes
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 PYTHON = "/usr/bin/python3"
 CGROUP = f"retort-test-{os.getpid()}"
@@ -44,25 +46,6 @@ def kill(process):
     process.wait()
 
 
-def descendants(pid):
-    """All processes below pid (by /proc), pid included."""
-    parents = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat") as f:
-                    parents[int(name)] = int(f.read().rsplit(")", 1)[1].split()[1])
-            except OSError:
-                pass
-    below = {pid}
-    grown = True
-    while grown:
-        more = {p for p, parent in parents.items() if parent in below} - below
-        below |= more
-        grown = bool(more)
-    return below
-
-
 class Meter(threading.Thread):
     """Samples the resident size of retort's own processes (not of the interpreters)."""
 
@@ -72,7 +55,7 @@ class Meter(threading.Thread):
 
     def run(self):
         while True:
-            for pid in descendants(self.pid):
+            for pid in {self.pid} | processes.descendants(self.pid):
                 try:
                     own = os.path.basename(os.readlink(f"/proc/{pid}/exe")).startswith("retort")
                     with open(f"/proc/{pid}/statm") as f:
@@ -262,7 +245,7 @@ class Inside(Driver):
         """What can only be seen while the boxes live: the host's view of who they are."""
         outcome.uids = {}
         for name, repl in sessions.items():
-            for pid in descendants(repl.process.pid):
+            for pid in {repl.process.pid} | processes.descendants(repl.process.pid):
                 try:
                     with open(f"/proc/{pid}/status") as f:
                         status = dict(line.split(":", 1) for line in f if ":" in line)

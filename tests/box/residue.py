@@ -23,10 +23,12 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "../common")]
 import drive
 import host as hosts
 import leftovers
+import processes
 
 # What a session does before it ends: nothing, something, and all that tends to be left behind.
 CELLS = [
@@ -109,7 +111,7 @@ class Residue:
     def own_size(self, pid):
         """Descriptors and resident bytes of retort's own processes below pid."""
         descriptors = size = 0
-        for one in drive.descendants(pid):
+        for one in {pid} | processes.descendants(pid):
             try:
                 if os.path.basename(os.readlink(f"/proc/{one}/exe")).startswith("retort"):
                     descriptors += len(os.listdir(f"/proc/{one}/fd"))
@@ -166,7 +168,7 @@ class Residue:
         subprocess.run(["umount", self.home])
         subprocess.run(["ipcrm", "-m", segment])
         for pid in {pid for pid, what in after.parts["process"] if what.startswith(mark[:15] + ":")}:
-            for one in drive.descendants(pid):
+            for one in {pid} | processes.descendants(pid):
                 os.kill(one, signal.SIGKILL)
         os.unlink(f"/tmp/{mark}")
         for directory in cgroups:

@@ -18,6 +18,8 @@ import time
 import unittest
 import urllib.request
 
+from processes import children, descendants, wait_gone  # noqa: F401, for the tests
+
 RETORT = "build/retort"  # run.py sets it
 SERVER = None  # with a link, "run" and "repl" go to that server
 LEAVE = signal.SIGKILL  # how a test ends what it has started
@@ -90,41 +92,6 @@ def read_until(stream, wanted):
         assert piece, f"ended before {wanted}: {got}"
         got += piece
     return got
-
-
-def descendants(pid):
-    parents = {}
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{name}/stat") as f:
-                parents[int(name)] = int(f.read().rsplit(")", 1)[1].split()[1])
-        except OSError:
-            pass
-    below, grown = {pid}, True
-    while grown:
-        more = {p for p, parent in parents.items() if parent in below} - below
-        below |= more
-        grown = bool(more)
-    return below - {pid}
-
-
-def alive(pids):
-    left = set()
-    for pid in pids:
-        try:
-            with open(f"/proc/{pid}/stat") as f:
-                if f.read().rsplit(")", 1)[1].split()[0] != "Z":
-                    left.add(pid)
-        except OSError:
-            pass
-    return left
-
-
-def wait_gone(pids, seconds=10):
-    end = time.monotonic() + seconds
-    while alive(pids) and time.monotonic() < end:
-        time.sleep(0.05)
-    return alive(pids)
 
 
 class Repl:

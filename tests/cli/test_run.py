@@ -1,5 +1,6 @@
 """retort run: streams, results, exit statuses, signals."""
 import base64
+import contextlib
 import hashlib
 import json
 import os
@@ -334,10 +335,8 @@ class Failures(cli.Case):
         p = cli.start("run", "-c", "print('go', flush=True)\nwhile True: pass")
         cli.read_until(p.stdout, b"go\n")
         below = cli.descendants(p.pid)
-        for pid in below:
-            with open(f"/proc/{pid}/stat") as f:
-                parent = int(f.read().rsplit(")", 1)[1].split()[1])
-            if parent == p.pid:
+        for pid in cli.children(p.pid):  # the keeper and its sweeper
+            with contextlib.suppress(ProcessLookupError):  # it ends with the other
                 os.kill(pid, signal.SIGKILL)
         done = cli.finish(p)
         self.assertIn(done.status, (1, 125), f"{done}")
