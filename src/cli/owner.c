@@ -14,6 +14,9 @@
 #include "box/steps.h"
 #include "cli/cli.h"
 
+/* One session, and those that come and go while doctor looks. As root, each has devices made for it. */
+#define FEW_BOXES 16u
+
 /* Done after the keeper was started, so that no process below it inherits our mask. */
 static int take_signals(struct owner *o, struct err *e)
 {
@@ -35,7 +38,8 @@ static int take_signals(struct owner *o, struct err *e)
 int owner_start(struct owner *o, const struct environment *env, const struct limits *limits,
                 struct err *e)
 {
-    struct keeper_options options = {.environments = env, .n_environments = 1, .limits = *limits};
+    struct keeper_options options = {
+        .environments = env, .n_environments = 1, .limits = *limits, .boxes = FEW_BOXES};
 
     *o = (struct owner){.signal_fd = -1};
     if (keeper_start(&options, &o->keeper, e) < 0)

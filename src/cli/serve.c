@@ -241,12 +241,20 @@ static int load_environments(struct server *s, struct err *e)
     return 0;
 }
 
+/* Ended sessions have their boxes for a moment longer. */
+static unsigned boxes_at_once(const struct config *c, unsigned n_environments)
+{
+    unsigned sessions = c->max_sessions + c->max_runs;
+    return sessions + sessions / 2 + n_environments * (c->pool + c->blanks) + 16;
+}
+
 static int start_keeper(struct server *s, struct err *e)
 {
     const struct keeper_options options = {
         .environments = s->environments,
         .n_environments = s->n_environments,
         .limits = s->config.limits,
+        .boxes = boxes_at_once(&s->config, s->n_environments),
         .pool = s->config.pool,
         .blanks = s->config.blanks,
     };

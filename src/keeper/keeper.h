@@ -17,10 +17,14 @@ struct environment {
     char *preload;                      /* modules to import beforehand, by blanks; may be "" */
 };
 
+/* Two uids of the keeper's 65536 are a box's. */
+#define KEEPER_MAX_BOXES 32000u
+
 struct keeper_options {
     const struct environment *environments;
     unsigned n_environments;
     struct limits limits; /* what ready boxes are made for */
+    unsigned boxes;       /* how many there may be at once, ready and ending ones too; 0: 1000 */
     unsigned pool;        /* ready boxes kept per environment; 0: none */
     unsigned patience_ms; /* with a zygote that does not answer; 0: half a minute */
     unsigned blanks; /* and boxes that lack only their Python: cheaper, for when those run out */

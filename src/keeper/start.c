@@ -46,8 +46,7 @@
 #define UID_RANGE 65536u
 #define UID_RANGES 2048u
 
-/* Two uids a box, and the keeper's own. */
-#define MAX_BOXES 1024u
+#define BOXES_UNASKED 1000u
 
 struct ground {
     struct cgroup_ground cgroups;
@@ -74,6 +73,12 @@ static int lock_uid_range(struct ground *g, struct err *e)
         }
     }
     return err_set(e, EUSERS, "no range of user ids is free");
+}
+
+static unsigned slots(const struct keeper_options *o)
+{
+    unsigned boxes = o->boxes ? o->boxes : BOXES_UNASKED;
+    return SLOT_ZYGOTE + 1 + (boxes < KEEPER_MAX_BOXES ? boxes : KEEPER_MAX_BOXES);
 }
 
 static int make_device_set(int dir, unsigned slot, struct err *e)
@@ -274,8 +279,8 @@ _Noreturn static void cloned_main(struct cloned *c)
     state.options = c->options;
     state.cgroups = c->ground->cgroups;
     state.own_ids = c->root;
-    state.slots = MAX_BOXES;
-    state.slot_used = xcalloc(MAX_BOXES, sizeof(bool));
+    state.slots = slots(c->options);
+    state.slot_used = xcalloc(state.slots, sizeof(bool));
     keeper_run(&state, c->owner);
 }
 
@@ -374,14 +379,14 @@ static int await_keeper(int fd, struct err *e)
     return r > 0 ? 0 : -1;
 }
 
-static int prepare(struct ground *g, bool root, struct keeper_facts *facts, const char **ret_step,
-                   struct err *e)
+static int prepare(const struct keeper_options *o, struct ground *g, bool root,
+                   struct keeper_facts *facts, const char **ret_step, struct err *e)
 {
     *ret_step = "keeper-uids";
     if (root && (step_fails(*ret_step, e) < 0 || lock_uid_range(g, e) < 0))
         return -1;
     *ret_step = "keeper-devices";
-    if (root && (step_fails(*ret_step, e) < 0 || make_device_sets(g, MAX_BOXES, e) < 0))
+    if (root && (step_fails(*ret_step, e) < 0 || make_device_sets(g, slots(o), e) < 0))
         return -1;
     *ret_step = "keeper-cgroup";
     if (step_fails(*ret_step, e) < 0)
@@ -448,7 +453,8 @@ int keeper_start(const struct keeper_options *o, struct keeper *ret, struct err 
     steps_inject(getenv("RETORT_FAULT"));
     raise_descriptors();
     e->text[0] = '\0';
-    if (prepare(g, ret->facts.root, &ret->facts, &step, e) < 0 || launch(o, g, ret, &step, e) < 0) {
+    if (prepare(o, g, ret->facts.root, &ret->facts, &step, e) < 0 ||
+        launch(o, g, ret, &step, e) < 0) {
         if (step)
             err_wrap(e, "step %s", step);
         keeper_stop(ret);
