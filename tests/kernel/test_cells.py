@@ -93,6 +93,14 @@ class Values(Case):
         self.assertEqual(self.run_ok("In[0], len(In), len(Out)").plain, "('', 3, 1)")
         self.assertEqual(self.run_ok("import sys; hasattr(sys, 'last_value'), sys.argv").plain, "(False, [''])")
 
+    def test_ipython_without_its_terminal_until_asked(self):
+        there = "import sys; [n for n in ('prompt_toolkit', 'jedi', 'IPython.terminal.embed') if n in sys.modules]"
+        self.assertEqual(self.run_ok(there).plain, "[]")
+        self.assertEqual(self.run_ok("import IPython, jedi\nhasattr(IPython, 'nothing')").plain, "False")
+        self.assertEqual(self.run_ok("from IPython import embed\nembed.__module__").plain,
+                         "'IPython.terminal.embed'")
+        self.assertEqual(self.run_ok("get_ipython().complete('prin')").plain, "('prin', ['print'])")
+
     def test_modules_beside_the_cells(self):
         self.run_ok("open('beside.py', 'w').write('value = 17');")
         self.assertEqual(self.run_ok("import beside\nbeside.value").plain, "17")

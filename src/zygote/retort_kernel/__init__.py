@@ -10,6 +10,7 @@
     streams   sys.stdout and sys.stderr, with printing
     commands  !commands and %%bash
     variables what the user's names stand for, as JSON
+    lean      IPython, imported without its terminal
     heap      the zygote's memory, laid out for its forks
     tracebacks, keyboard, reseed, blas, pristine
 """

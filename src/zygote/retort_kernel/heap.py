@@ -14,9 +14,11 @@ import gc
 import importlib
 import os
 
+from . import lean
+
 # Used in every cell, or after every fork.
 STANDARD = ("ast", "base64", "functools", "inspect", "io", "itertools", "json", "logging", "random",
-            "re", "signal", "struct", "threading", "types", "warnings", "weakref")
+            "re", "signal", "struct", "threading", "types", "warnings", "weakref", "asyncio")
 POOLED_MAX = 512  # bytes: up to this size CPython allocates from its own pools
 POOL = 1 << 14  # bytes; CPython 3.10 and later
 ROW = 64  # neighbours in a row that tell a fresh pool
@@ -34,7 +36,7 @@ def begin():
     names = list(_own_code())
     for name in STANDARD:
         importlib.import_module(name)
-    import asyncio, IPython
+    lean.import_ipython()
     gc.collect()
     fill()
     return names
