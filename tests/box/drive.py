@@ -3,6 +3,7 @@
 Outside, everything hostile is kept on a short lead: a cgroup of its own where one can be had,
 address space and time limits, and by default throw-away namespaces.
 """
+import glob
 import json
 import os
 import queue
@@ -15,7 +16,7 @@ import processes
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PYTHON = "/usr/bin/python3"
-CGROUP = f"retort-test-{os.getpid()}"
+CGROUP = "retort-test-"  # and our pid
 slow = 1.0  # all deadlines times this: an emulated machine is slow
 through = []  # a command that starts retort, where it needs a place of its own
 
@@ -385,10 +386,13 @@ def cgroups():
     global _cgroups
     if _cgroups is None:
         _cgroups = []
+        for path in glob.glob(f"/sys/fs/cgroup/{CGROUP}*") + glob.glob(f"/sys/fs/cgroup/*/{CGROUP}*"):
+            if not os.path.exists("/proc/" + path.rsplit("-", 1)[1]):  # of one that was killed
+                remove_cgroup(path)
         for base, limits in (("/sys/fs/cgroup/memory", {"memory.limit_in_bytes": "3g"}),
                              ("/sys/fs/cgroup/pids", {"pids.max": "3000"}),
                              ("/sys/fs/cgroup", {"memory.max": "3g", "pids.max": "3000"})):
-            path = os.path.join(base, CGROUP)
+            path = os.path.join(base, CGROUP + str(os.getpid()))
             try:
                 if base == "/sys/fs/cgroup" and not os.path.exists(base + "/cgroup.procs"):
                     continue
@@ -402,13 +406,17 @@ def cgroups():
     return _cgroups
 
 
+def remove_cgroup(path):
+    try:
+        with open(path + "/cgroup.procs") as f:
+            for pid in f.read().split():
+                os.kill(int(pid), signal.SIGKILL)
+        time.sleep(0.05)
+        os.rmdir(path)
+    except OSError:
+        pass
+
+
 def remove_cgroups():
     for path in _cgroups or []:
-        try:
-            with open(path + "/cgroup.procs") as f:
-                for pid in f.read().split():
-                    os.kill(int(pid), signal.SIGKILL)
-            time.sleep(0.05)
-            os.rmdir(path)
-        except OSError:
-            pass
+        remove_cgroup(path)
