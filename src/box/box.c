@@ -36,6 +36,7 @@ void box_plan_put(struct buf *b, const struct box_plan *p)
     fields_put_u64(b, p->pids);
     fields_put_u32(b, p->cpus_milli);
     fields_put_u8(b, p->has_cgroup);
+    fields_put_u8(b, p->attaches);
     fields_put_u8(b, p->own_ids);
     fields_put_u8(b, p->awaited);
 }
@@ -50,11 +51,31 @@ void box_plan_get(struct fields *f, struct box_plan *ret)
     ret->pids = fields_get_u64(f);
     ret->cpus_milli = fields_get_u32(f);
     ret->has_cgroup = fields_get_u8(f);
+    ret->attaches = fields_get_u8(f);
     ret->own_ids = fields_get_u8(f);
     ret->awaited = fields_get_u8(f);
 }
 
+/* "0" is the writer. A way that stayed open would let a guest move its processes, one day: each is
+ * closed here, whatever comes of it. */
+static int attach(const struct box_ways *w, struct err *e)
+{
+    int failed = 0;
+
+    for (unsigned i = 0; i < w->n; i++) {
+        if (write(w->fds[i], "0", 1) != 1)
+            failed = errno;
+        close(w->fds[i]);
+    }
+    return failed ? err_set(e, failed, "cannot enter the cgroup") : 0;
+}
+
 /* ---- init ---- */
+
+static int init_attach(void *ctx, struct err *e)
+{
+    return attach(&((struct box_init *)ctx)->ways, e);
+}
 
 /* Not the user's id: user code can neither signal nor trace what opens its files. An ordinary user
  * who runs retort has only one id to give; there init is protected by being undumpable and pid 1.
@@ -174,23 +195,30 @@ static int init_filter(void *ctx, struct err *e)
 int box_init_enter(struct box_init *b, const char **ret_failed, struct err *e)
 {
     static const struct step steps[] = {
-        {"init-cgroup-namespace", init_cgroup_namespace},
-        {"init-identity", init_identity},
-        {"init-system", init_system},
-        {"init-devices", init_devices},
-        {"init-proc", init_proc},
-        {"init-workspace", init_workspace},
-        {"init-scratch", init_scratch},
-        {"init-host-name", init_host_name},
-        {"init-loopback", init_loopback},
-        {"init-pivot", init_pivot},
-        {"init-bare", init_bare},
+        {"box-attach", init_attach},        {"init-cgroup-namespace", init_cgroup_namespace},
+        {"init-identity", init_identity},   {"init-system", init_system},
+        {"init-devices", init_devices},     {"init-proc", init_proc},
+        {"init-workspace", init_workspace}, {"init-scratch", init_scratch},
+        {"init-host-name", init_host_name}, {"init-loopback", init_loopback},
+        {"init-pivot", init_pivot},         {"init-bare", init_bare},
         {"init-filter", init_filter},
     };
     return STEPS_RUN(steps, b, ret_failed, e);
 }
 
 /* ---- the kernel process ---- */
+
+static int kernel_attach(void *ctx, struct err *e)
+{
+    return attach(&((struct box_kernel *)ctx)->ways, e);
+}
+
+int box_kernel_attach(struct box_kernel *b, const char **ret_failed, struct err *e)
+{
+    static const struct step steps[] = {{"box-attach-kernel", kernel_attach}};
+
+    return STEPS_RUN(steps, b, ret_failed, e);
+}
 
 /* The pid namespace is joined already: it takes a fork. The user namespace comes first, because the
  * others belong to it and ask for capabilities that the zygote does not have outside. The mount

@@ -35,6 +35,7 @@ struct box_plan {
     uint64_t disk, files, memory, pids;
     uint32_t cpus_milli;
     bool has_cgroup; /* false: rlimits and init's watch stand in */
+    bool attaches;   /* version 1: no process can be born in it, so both halves move themselves */
     bool own_ids;    /* false: the only uid we have is the user's own */
     bool awaited;    /* somebody waits for it: prepare nothing that can wait */
 };
@@ -46,11 +47,19 @@ void box_plan_get(struct fields *f, struct box_plan *ret);
  * namespace, when it is in its cgroup. The user namespace is first: the others belong to it. */
 enum { BOX_NS_USER, BOX_NS_PID, BOX_NS_MNT, BOX_NS_NET, BOX_NS_IPC, BOX_NS_UTS, BOX_NAMESPACES };
 
+/* The ways into the box's cgroup, where it attaches (see cgroup_ways). The kernel lets a process write
+ * itself in that has the uid of who opened them, the keeper's: so it is before a half changes its own. */
+struct box_ways {
+    const int *fds;
+    unsigned n; /* 0: it was born there, or there is none */
+};
+
 /* init's half, in the new namespaces: from a copy of the keeper's view to a finished root. */
 struct box_init {
     const struct box_plan *plan;
     const struct root_view *view;
     const struct filter *filter;
+    struct box_ways ways; /* closed by the first step */
 };
 int box_init_enter(struct box_init *b, const char **ret_failed, struct err *e);
 
@@ -60,6 +69,9 @@ struct box_kernel {
     const struct box_plan *plan;
     const struct filter *filter;
     const int *namespaces; /* BOX_NAMESPACES descriptors; the pid namespace is joined already */
+    struct box_ways ways;
     int stdout_fd, stderr_fd, channel_out_fd, channel_in_fd, setup_fd;
 };
+/* First of all: what it does from here on is counted. Needs nothing of init's half. */
+int box_kernel_attach(struct box_kernel *b, const char **ret_failed, struct err *e);
 int box_kernel_enter(struct box_kernel *b, const char **ret_failed, struct err *e);

@@ -136,27 +136,22 @@ int cgroup_make(const struct cgroup_ground *g, unsigned box, const struct limits
     return cgroup_limit(g, box, l, e);
 }
 
-int cgroup_open(const struct cgroup_ground *g, unsigned box)
+int cgroup_ways(const struct cgroup_ground *g, unsigned box, int ret[CGROUP_HIERARCHIES],
+                struct err *e)
 {
-    char name[32];
+    char path[64];
 
-    if (g->version != 2)
-        return -1;
-    snprintf(name, sizeof(name), "box-%u", box);
-    return openat(g->dirs[0], name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
-
-int cgroup_attach(const struct cgroup_ground *g, unsigned box, pid_t pid, struct err *e)
-{
-    char text[32];
-
-    if (g->version != 1)
-        return 0;
-    snprintf(text, sizeof(text), "%d", pid);
-    for (unsigned i = 0; i < g->n_dirs; i++)
-        if (put(g, i, box, "cgroup.procs", text, e) < 0)
+    snprintf(path, sizeof(path), "box-%u%s", box, g->version == 1 ? "/cgroup.procs" : "");
+    for (unsigned i = 0; i < g->n_dirs; i++) {
+        ret[i] = openat(g->dirs[i], path, (g->version == 1 ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+        if (ret[i] < 0) {
+            err_set(e, errno, "cannot open cgroup %s", path);
+            while (i-- > 0)
+                fd_close(&ret[i]);
             return -1;
-    return 0;
+        }
+    }
+    return (int)g->n_dirs;
 }
 
 static int open_meter(const struct cgroup_ground *g, unsigned box, const char *file, int flags)

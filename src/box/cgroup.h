@@ -42,10 +42,11 @@ void cgroup_ground_close(struct cgroup_ground *g);
 int cgroup_make(const struct cgroup_ground *g, unsigned box, const struct limits *l, struct err *e);
 int cgroup_limit(const struct cgroup_ground *g, unsigned box, const struct limits *l,
                  struct err *e);
-/* Version 2: the directory, for CLONE_INTO_CGROUP. -1 on version 1. */
-int cgroup_open(const struct cgroup_ground *g, unsigned box);
-/* Version 1: move a process in. On version 2 it has been born there. */
-int cgroup_attach(const struct cgroup_ground *g, unsigned box, pid_t pid, struct err *e);
+/* The ways in, for both halves of a box. Version 2: the directory, for CLONE_INTO_CGROUP. Version 1:
+ * cgroup.procs of each hierarchy, for box_attach: moving a process there can wait for the kernel for
+ * milliseconds, and we have no time to. The count, or -1. */
+int cgroup_ways(const struct cgroup_ground *g, unsigned box, int ret[CGROUP_HIERARCHIES],
+                struct err *e);
 /* Descriptors that tell what the box used (see proto.h), for its owner. The count, or -1. */
 int cgroup_meters(const struct cgroup_ground *g, unsigned box, int ret[CGROUP_METERS],
                   struct err *e);

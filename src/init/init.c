@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "box/cgroup.h"
 #include "init/changes.h"
 #include "init/files.h"
 #include "init/snapshot.h"
@@ -364,15 +365,21 @@ static void on_signal(int signal)
     (void)signal; /* only there to interrupt ppoll */
 }
 
-/* Descriptors: only the two we talk on. */
-static void arrange_descriptors(int setup_fd, int files_fd, struct init *in)
+/* Descriptors: only the two we talk on, and until we are attached the ways into the cgroup. */
+static void arrange_descriptors(int setup_fd, int files_fd, struct box_ways *ways, struct init *in)
 {
-    const int from[] = {setup_fd, files_fd};
+    static int placed[CGROUP_HIERARCHIES];
+    int from[2 + CGROUP_HIERARCHIES] = {setup_fd, files_fd};
 
-    if (fd_place(from, 2, SETUP_FD, 0) < 0)
+    for (unsigned i = 0; i < ways->n; i++) {
+        from[2 + i] = ways->fds[i];
+        placed[i] = FILES_FD + 1 + (int)i;
+    }
+    if (fd_place(from, 2 + ways->n, SETUP_FD, 0) < 0)
         _exit(1);
     close_range(0, 2, 0);
-    close_range(FILES_FD + 1, ~0U, 0);
+    close_range(FILES_FD + 1 + ways->n, ~0U, 0);
+    ways->fds = placed;
     in->setup = SETUP_FD;
     in->files = FILES_FD;
 }
@@ -390,7 +397,7 @@ void init_run(struct box_init *b, int setup_fd, int files_fd)
         in.changes.meanwhile = watch_memory;
         in.changes.ctx = &in;
     }
-    arrange_descriptors(setup_fd, files_fd, &in);
+    arrange_descriptors(setup_fd, files_fd, &b->ways, &in);
     prctl(PR_SET_NAME, "init");
     for (int s = 1; s < NSIG; s++)
         signal(s, SIG_DFL);

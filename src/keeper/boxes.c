@@ -101,6 +101,8 @@ void box_close_far_ends(struct box *b)
     fd_close(&b->far.files);
     for (int i = 0; i < BOX_NAMESPACES; i++)
         fd_close(&b->namespaces[i]);
+    while (b->n_ways > 0)
+        fd_close(&b->ways[--b->n_ways]);
 }
 
 void box_end(struct state *s, struct box *b)

@@ -37,7 +37,7 @@ static void say_go(struct state *s, struct box *b, int fd)
         box_fail(s, b, e.text);
 }
 
-/* The kernel process confines itself when the root stands and its cgroup is on. */
+/* The kernel process goes in when the root stands. */
 static void kernel_go(struct state *s, struct box *b)
 {
     if (b->init_stands && b->kernel_pid && b->phase == BOX_MAKING)
@@ -149,20 +149,21 @@ static int hold_namespaces(struct box *b, struct err *e)
 
 static int clone_init(struct state *s, struct box *b, struct err *e)
 {
-    cleanup_fd int cgroup = cgroup_open(&s->cgroups, b->id);
+    bool born_in = s->cgroups.version == 2;
     struct clone_args args = {
-        .flags = NAMESPACES | (cgroup >= 0 ? CLONE_INTO_CGROUP : 0),
+        .flags = NAMESPACES | (born_in ? CLONE_INTO_CGROUP : 0),
         .exit_signal = SIGCHLD,
-        .cgroup = (uint64_t)(cgroup >= 0 ? cgroup : 0),
+        .cgroup = (uint64_t)(born_in ? b->ways[0] : 0),
     };
 
-    if (s->cgroups.version == 2 && cgroup < 0)
-        return err_set(e, errno, "cannot open the box's cgroup");
     long pid = syscall(SYS_clone3, &args, sizeof(args));
     if (pid < 0)
         return err_set(e, errno, "clone3");
     if (pid == 0) {
-        struct box_init init = {.plan = &b->plan, .view = &s->view, .filter = &s->filter};
+        struct box_init init = {.plan = &b->plan,
+                                .view = &s->view,
+                                .filter = &s->filter,
+                                .ways = {b->ways, b->plan.attaches ? b->n_ways : 0}};
         init_run(&init, b->far.init_setup, b->far.files);
     }
     b->init_pid = (pid_t)pid;
@@ -226,7 +227,11 @@ static int make_channels(struct state *s, struct box *b, struct err *e)
 static int make_cgroup(struct state *s, struct box *b, struct err *e)
 {
     b->has_cgroup = true; /* even a half-made one is removed */
-    return cgroup_make(&s->cgroups, b->id, &b->limits, e);
+    if (cgroup_make(&s->cgroups, b->id, &b->limits, e) < 0)
+        return -1;
+    int n = cgroup_ways(&s->cgroups, b->id, b->ways, e);
+    b->n_ways = n > 0 ? (unsigned)n : 0;
+    return n < 0 ? -1 : 0;
 }
 
 static int open_meters(struct state *s, struct box *b, struct err *e)
@@ -269,25 +274,19 @@ static void ask_for_kernel(struct state *s, struct box *b)
 
 void box_make(struct state *s, struct box *b)
 {
-    bool born_in_cgroup = s->cgroups.version == 2;
     struct err e = {0};
 
-    if (born_in_cgroup)
-        TRY("box-cgroup", make_cgroup(s, b, &e));
+    TRY("box-cgroup", make_cgroup(s, b, &e));
     TRY("box-namespaces", make_channels(s, b, &e));
     if (clone_init(s, b, &e) < 0) {
         box_fail_step(s, b, "box-namespaces", &e);
         return;
     }
     TRY("box-hold", hold_namespaces(b, &e));
-    /* From here on three work side by side: the zygote forks, we put the limits on, init builds. */
+    /* From here on both halves are made side by side. */
     ask_for_kernel(s, b);
     if (b->phase != BOX_MAKING)
         return;
-    if (!born_in_cgroup)
-        TRY("box-cgroup", make_cgroup(s, b, &e));
-    /* init waits for this: its limits are on and its ids are mapped before it does anything. */
-    TRY("box-attach", cgroup_attach(&s->cgroups, b->id, b->init_pid, &e));
     TRY("box-identity", map_ids(s, b, &e));
     say_go(s, b, b->init_setup.fd);
     if (b->phase != BOX_MAKING)
@@ -336,6 +335,7 @@ struct box *box_new(struct state *s, uint32_t environment, const struct limits *
         .plan = {.environment = environment,
                  .slot = slot,
                  .has_cgroup = s->cgroups.version != 0,
+                 .attaches = s->cgroups.version == 1,
                  .own_ids = s->own_ids},
         .init_setup.fd = -1,
         .kernel_setup.fd = -1,
@@ -355,12 +355,6 @@ struct box *box_new(struct state *s, uint32_t environment, const struct limits *
 
 /* ---- forks ---- */
 
-static int attach_kernel(struct state *s, struct box *b, pid_t pid, struct err *e)
-{
-    b->kernel_pid = pid;
-    return cgroup_attach(&s->cgroups, b->id, pid, e);
-}
-
 /* `b` may be gone afterwards. */
 static void box_fork_failed(struct state *s, struct box *b, const char *why)
 {
@@ -375,8 +369,6 @@ static void box_fork_failed(struct state *s, struct box *b, const char *why)
 
 static void take_fork(struct state *s, struct box *b, pid_t pid)
 {
-    struct err e = {0};
-
     for (unsigned i = 0; i < s->n_early; i++)
         if (s->early[i] == pid) {
             s->early[i] = s->early[--s->n_early];
@@ -390,7 +382,6 @@ static void take_fork(struct state *s, struct box *b, pid_t pid)
         box_fork_failed(s, b, "the kernel process died at once");
         return;
     }
-    TRY("box-attach-kernel", attach_kernel(s, b, pid, &e));
     kernel_go(s, b);
 }
 

@@ -71,6 +71,8 @@ struct box {
     unsigned n_meters;
     struct far_ends far;
     int namespaces[BOX_NAMESPACES]; /* until the zygote has them */
+    int ways[CGROUP_HIERARCHIES];   /* into the cgroup, as long */
+    unsigned n_ways;
 };
 
 struct zygote {

@@ -253,18 +253,15 @@ int zygote_ask(struct state *s, const struct box *b, struct err *e)
 {
     struct zygote *z = &s->zygotes[b->plan.environment];
     cleanup_buf struct buf m = {0};
-    cleanup_fd int cgroup = cgroup_open(&s->cgroups, b->id);
     int fds[ZYGOTE_FDS] = {b->far.kernel_setup, b->far.out, b->far.err, b->far.cell_out,
                            b->far.cell_in};
 
-    if (s->cgroups.version == 2 && cgroup < 0)
-        return err_set(e, errno, "cannot open the box's cgroup");
     msg_begin(&m, ZYGOTE_MAKE);
     fields_put_u32(&m, b->id);
     box_plan_put(&m, &b->plan);
     memcpy(fds + ZYGOTE_FD_NAMESPACES, b->namespaces, sizeof(b->namespaces));
-    fds[ZYGOTE_FD_CGROUP] = cgroup;
-    return msg_send(z->control.fd, &m, fds, cgroup >= 0 ? ZYGOTE_FDS : ZYGOTE_FD_CGROUP, e);
+    memcpy(fds + ZYGOTE_FD_CGROUP, b->ways, sizeof(b->ways));
+    return msg_send(z->control.fd, &m, fds, ZYGOTE_FD_CGROUP + b->n_ways, e);
 }
 
 /* A zygote that had been warm, or was killed on its way there, is replaced at once, and nobody hears

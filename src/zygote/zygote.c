@@ -172,8 +172,13 @@ static void tell_made(uint32_t box, pid_t pid)
     tell(ZYGOTE_CONTROL_FD, &b);
 }
 
-/* In the new process: prepare what needs no box, wait until init's half stands, then go in. Does not
- * return on failure. */
+static int born_in(const struct box_plan *plan)
+{
+    return plan->has_cgroup && !plan->attaches ? in.fds[ZYGOTE_FD_CGROUP] : -1;
+}
+
+/* In the new process: attach, prepare what needs no box, wait until init's half stands, then go in. Does
+ * not return on failure. */
 static void enter_box(const struct box_plan *plan, PyObject *prepare)
 {
     struct box_kernel kernel = {
@@ -185,12 +190,16 @@ static void enter_box(const struct box_plan *plan, PyObject *prepare)
         .channel_out_fd = in.fds[ZYGOTE_FD_CELL_OUT],
         .channel_in_fd = in.fds[ZYGOTE_FD_CELL_IN],
         .setup_fd = in.fds[ZYGOTE_FD_SETUP],
+        .ways = {.fds = in.fds + ZYGOTE_FD_CGROUP,
+                 .n = plan->attaches ? in.n_fds - ZYGOTE_FD_CGROUP : 0},
     };
     static struct msg go;
     cleanup_buf struct buf b = {0};
     const char *failed = "kernel-join";
-    struct err e = {0};
+    struct err e = {0}, gone;
 
+    /* Said when the keeper listens, which is after its GO. */
+    int attached = box_kernel_attach(&kernel, &failed, &e);
     /* Meanwhile init builds the root. A failure is told where it belongs: by the keeper's waiting. */
     PyObject *done = PyObject_CallObject(prepare, NULL);
     if (!done) {
@@ -198,9 +207,9 @@ static void enter_box(const struct box_plan *plan, PyObject *prepare)
         _exit(1);
     }
     Py_DECREF(done);
-    if (msg_recv(kernel.setup_fd, &go, &e) <= 0 || go.type != SETUP_GO)
+    if (msg_recv(kernel.setup_fd, &go, &gone) <= 0 || go.type != SETUP_GO)
         _exit(1);
-    if (box_kernel_enter(&kernel, &failed, &e) == 0)
+    if (attached == 0 && box_kernel_enter(&kernel, &failed, &e) == 0)
         return;
     msg_begin(&b, SETUP_FAILED);
     fields_put_text(&b, failed);
@@ -217,10 +226,10 @@ static int make_box(struct box_plan *ret_plan, PyObject *prepare)
     fields_init(&f, in.data, in.len);
     uint32_t box = fields_get_u32(&f);
     box_plan_get(&f, ret_plan);
-    if (in.type != ZYGOTE_MAKE || !fields_end(&f) || in.n_fds < ZYGOTE_FD_CGROUP)
+    if (in.type != ZYGOTE_MAKE || !fields_end(&f) ||
+        in.n_fds < ZYGOTE_FD_CGROUP + (ret_plan->has_cgroup ? 1U : 0U))
         return 0;
-    pid_t pid = fork_python(in.fds[ZYGOTE_FD_NAMESPACES + BOX_NS_PID],
-                            in.n_fds > ZYGOTE_FD_CGROUP ? in.fds[ZYGOTE_FD_CGROUP] : -1);
+    pid_t pid = fork_python(in.fds[ZYGOTE_FD_NAMESPACES + BOX_NS_PID], born_in(ret_plan));
     if (pid == 0) {
         enter_box(ret_plan, prepare);
         return 1;

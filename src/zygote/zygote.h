@@ -2,11 +2,13 @@
 #pragma once
 
 #include "box/box.h"
+#include "box/cgroup.h"
 
 #define ZYGOTE_CONTROL_FD 3 /* messages of enum zygote_msg */
 #define ZYGOTE_FILTER_FD 4  /* the compiled seccomp filter */
 
-/* Descriptors of a ZYGOTE_MAKE, in order. The last is there with cgroups of version 2 only. */
+/* Descriptors of a ZYGOTE_MAKE, in order. The last are the ways into the cgroup (see cgroup_ways),
+ * as many as there are. */
 enum {
     ZYGOTE_FD_SETUP,
     ZYGOTE_FD_STDOUT,
@@ -15,5 +17,5 @@ enum {
     ZYGOTE_FD_CELL_IN,
     ZYGOTE_FD_NAMESPACES,
     ZYGOTE_FD_CGROUP = ZYGOTE_FD_NAMESPACES + BOX_NAMESPACES,
-    ZYGOTE_FDS,
+    ZYGOTE_FDS = ZYGOTE_FD_CGROUP + CGROUP_HIERARCHIES,
 };
