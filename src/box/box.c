@@ -189,7 +189,7 @@ static int init_bare(void *ctx, struct err *e)
 
 static int init_filter(void *ctx, struct err *e)
 {
-    return filter_load(((struct box_init *)ctx)->filter, e);
+    return filter_load_last(((struct box_init *)ctx)->filter, e);
 }
 
 int box_init_enter(struct box_init *b, const char **ret_failed, struct err *e)

@@ -1,4 +1,4 @@
-/* filter: see filter.h. Runs in the keeper; loading it into a box's processes is filter_load.c.
+/* filter: see filter.h. Runs in the keeper; loading it is filter_load.c.
  *
  * An allow-list. What is not on any list, because it is new or because nobody needs it, answers
  * ENOSYS: honest programs then take their older way, where a filter that kills would end them at
@@ -87,8 +87,8 @@ static const char *const uncounted_memory[] = {"memfd_create", "shmget"};
 
 static const char *const dangerous[] = {
     /* namespaces and mounts: the way into most of the kernel's privileged code */
-    "chroot", "fsconfig", "fsmount", "fsopen", "fspick", "listmount", "mount", "mount_setattr",
-    "move_mount", "open_tree", "pivot_root", "setns", "statmount", "umount", "umount2", "unshare",
+    "chroot", "fsconfig", "fsmount", "fsopen", "fspick", "listmount", "move_mount", "open_tree",
+    "statmount", "umount",
     /* other processes' memory and descriptors */
     "kcmp", "pidfd_getfd", "process_madvise", "process_mrelease", "process_vm_readv",
     "process_vm_writev", "ptrace",
@@ -104,8 +104,19 @@ static const char *const dangerous[] = {
     "acct", "adjtimex", "clock_adjtime", "clock_settime", "delete_module", "finit_module",
     "get_mempolicy", "init_module", "ioperm", "iopl", "kexec_file_load", "kexec_load",
     "lookup_dcookie", "mbind", "migrate_pages", "modify_ldt", "move_pages", "nfsservctl",
-    "quotactl", "quotactl_fd", "reboot", "set_mempolicy", "setdomainname", "sethostname",
-    "settimeofday", "stime", "swapoff", "swapon", "syslog", "uselib", "vhangup", "vm86", "vm86old",
+    "quotactl", "quotactl_fd", "reboot", "set_mempolicy", "settimeofday", "stime",
+    "swapoff", "swapon", "syslog", "uselib", "vhangup", "vm86", "vm86old",
+};
+
+/* What the keeper, its zygotes and both halves of a box call until it is made, and what it answers from
+ * then on. By number: a library that does not know the name must not leave it out. */
+static const struct {
+    int nr, error;
+} making[] = {
+    {SYS_mount, EPERM}, {SYS_mount_setattr, EPERM}, {SYS_pivot_root, EPERM}, {SYS_setns, EPERM},
+    {SYS_umount2, EPERM}, {SYS_unshare, EPERM}, {SYS_setdomainname, EPERM}, {SYS_sethostname, EPERM},
+    {SYS_clone3, ENOSYS}, {SYS_landlock_create_ruleset, ENOSYS}, {SYS_landlock_add_rule, ENOSYS},
+    {SYS_landlock_restrict_self, ENOSYS},
 };
 
 /* Flushing the whole machine's disks is nobody's business here, but programs that call it mean well:
@@ -217,7 +228,6 @@ static int refuse_arguments(scmp_filter_ctx c, struct err *e)
         {SCMP_SYS(ioctl), EPERM, 1, {ARG_IS(1, TIOCSTI)}},
         {SCMP_SYS(ioctl), EPERM, 1, {ARG_IS(1, TIOCLINUX)}},
         /* BPF by other doors */
-        {SCMP_SYS(prctl), EPERM, 1, {ARG_IS(0, PR_SET_SECCOMP)}},
         {SCMP_SYS(setsockopt), EPERM, 2, {ARG_IS(1, SOL_SOCKET), ARG_IS(2, SO_ATTACH_FILTER)}},
         {SCMP_SYS(setsockopt), EPERM, 2, {ARG_IS(1, SOL_SOCKET), ARG_IS(2, SO_ATTACH_BPF)}},
         {SCMP_SYS(setsockopt),
@@ -229,9 +239,6 @@ static int refuse_arguments(scmp_filter_ctx c, struct err *e)
          2,
          {ARG_IS(1, SOL_SOCKET), ARG_IS(2, SO_ATTACH_REUSEPORT_EBPF)}},
         {SCMP_SYS(prctl), EPERM, 1, {ARG_IS(0, PR_SET_MM)}},
-        /* see RLIMIT_CORE in box.c: it stays as it is */
-        {SCMP_SYS(setrlimit), EPERM, 1, {ARG_IS(0, RLIMIT_CORE)}},
-        {SCMP_SYS(prlimit64), EPERM, 2, {ARG_IS(1, RLIMIT_CORE), SCMP_A2(SCMP_CMP_NE, 0)}},
         /* what other boxes have in the page cache could be thrown out, and its absence timed */
         {SCMP_SYS(fadvise64), 0, 1, {ARG_IS(3, POSIX_FADV_DONTNEED)}},
         /* protocol modules, and a corner of sockets that has been broken before */
@@ -270,7 +277,7 @@ static int refuse_arguments(scmp_filter_ctx c, struct err *e)
     return 0;
 }
 
-static int allow_calls(scmp_filter_ctx c, bool has_memory_cgroup, struct err *e)
+static int allow_calls(scmp_filter_ctx c, struct err *e)
 {
     const struct {
         int nr;
@@ -303,9 +310,13 @@ static int allow_calls(scmp_filter_ctx c, bool has_memory_cgroup, struct err *e)
         ADD_ALL(c, SCMP_ACT_ERRNO(EPERM), dangerous, e) < 0 ||
         ADD_ALL(c, SCMP_ACT_ERRNO(0), pretended, e) < 0)
         return -1;
-    uint32_t memory = has_memory_cgroup ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO(EPERM);
-    if (ADD_ALL(c, memory, uncounted_memory, e) < 0)
+    if (ADD_ALL(c, SCMP_ACT_ALLOW, uncounted_memory, e) < 0)
         return -1;
+    for (size_t i = 0; i < sizeof(making) / sizeof(*making); i++) {
+        int rc = seccomp_rule_add(c, SCMP_ACT_ALLOW, making[i].nr, 0);
+        if (rc < 0)
+            return err_set(e, -rc, "seccomp rule for call %d", making[i].nr);
+    }
     for (size_t i = 0; i < sizeof(by_argument) / sizeof(*by_argument); i++) {
         int rc = seccomp_rule_add_array(c, SCMP_ACT_ALLOW, by_argument[i].nr, by_argument[i].n,
                                         by_argument[i].args);
@@ -313,6 +324,26 @@ static int allow_calls(scmp_filter_ctx c, bool has_memory_cgroup, struct err *e)
             return err_set(e, -rc, "seccomp rule for call %d", by_argument[i].nr);
     }
     return 0;
+}
+
+static int refuse_making(scmp_filter_ctx c, bool has_memory_cgroup, struct err *e)
+{
+    const struct refusal list[] = {
+        {SCMP_SYS(prctl), EPERM, 1, {ARG_IS(0, PR_SET_SECCOMP)}},
+        /* see RLIMIT_CORE in box.c: it stays as it is */
+        {SCMP_SYS(setrlimit), EPERM, 1, {ARG_IS(0, RLIMIT_CORE)}},
+        {SCMP_SYS(prlimit64), EPERM, 2, {ARG_IS(1, RLIMIT_CORE), SCMP_A2(SCMP_CMP_NE, 0)}},
+    };
+
+    for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++)
+        if (refuse(c, &list[i], e) < 0)
+            return -1;
+    for (size_t i = 0; i < sizeof(making) / sizeof(*making); i++) {
+        struct refusal r = {making[i].nr, making[i].error, 0, {{0}}};
+        if (refuse(c, &r, e) < 0)
+            return -1;
+    }
+    return has_memory_cgroup ? 0 : ADD_ALL(c, SCMP_ACT_ERRNO(EPERM), uncounted_memory, e);
 }
 
 static void release(scmp_filter_ctx *c)
@@ -365,14 +396,18 @@ int filter_compile(bool has_memory_cgroup, struct filter *ret, struct err *e)
 {
     __attribute__((cleanup(release))) scmp_filter_ctx calls = NULL;
     __attribute__((cleanup(release))) scmp_filter_ctx arguments = NULL;
+    __attribute__((cleanup(release))) scmp_filter_ctx last = NULL;
 
     *ret = (struct filter){0};
-    if (begin(SCMP_ACT_ERRNO(ENOSYS), &calls, e) < 0 || begin(SCMP_ACT_ALLOW, &arguments, e) < 0)
+    if (begin(SCMP_ACT_ERRNO(ENOSYS), &calls, e) < 0 || begin(SCMP_ACT_ALLOW, &arguments, e) < 0 ||
+        begin(SCMP_ACT_ALLOW, &last, e) < 0)
         return -1;
-    if (allow_calls(calls, has_memory_cgroup, e) < 0 || refuse_arguments(arguments, e) < 0)
+    if (allow_calls(calls, e) < 0 || refuse_arguments(arguments, e) < 0 ||
+        refuse_making(last, has_memory_cgroup, e) < 0)
         return -1;
     if (export_program(calls, &ret->programs[FILTER_CALLS], e) < 0 ||
-        export_program(arguments, &ret->programs[FILTER_ARGUMENTS], e) < 0) {
+        export_program(arguments, &ret->programs[FILTER_ARGUMENTS], e) < 0 ||
+        export_program(last, &ret->programs[FILTER_LAST], e) < 0) {
         filter_done(ret);
         return -1;
     }

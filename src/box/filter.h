@@ -1,6 +1,9 @@
 /* filter: the system calls that a box may make.
  *
- * Compiled once by the keeper (libseccomp), loaded as plain BPF by every process of a box.
+ * Compiled once by the keeper (libseccomp), loaded as plain BPF. Loading costs the kernel time by the
+ * instruction, and filters are inherited: so the keeper puts the long programs on itself, once, and with
+ * that on every zygote and box; they leave open what making a box takes. The short last one closes that,
+ * and each process of a box loads it.
  */
 #pragma once
 
@@ -9,9 +12,9 @@
 
 #include "base/err.h"
 
-/* Two programs: what may be called at all, and with which arguments not. The kernel runs both for
- * every call and obeys the stricter. */
-enum { FILTER_CALLS, FILTER_ARGUMENTS, FILTER_PROGRAMS };
+/* What may be called at all; with which arguments not; what nobody needs any more in a box that is made.
+ * The kernel runs all of them for every call and obeys the strictest. */
+enum { FILTER_CALLS, FILTER_ARGUMENTS, FILTER_LAST, FILTER_PROGRAMS };
 
 struct filter {
     struct sock_fprog programs[FILTER_PROGRAMS];
@@ -22,7 +25,9 @@ struct filter {
 int filter_compile(bool has_memory_cgroup, struct filter *ret, struct err *e);
 void filter_done(struct filter *f);
 
-/* Put it on the calling process, for good. no_new_privs must be set. */
-int filter_load(const struct filter *f, struct err *e);
+/* All but the last, on the keeper and all that comes of it. */
+int filter_load_first(const struct filter *f, struct err *e);
+/* The last, for good, on a process that has the others. no_new_privs must be set. */
+int filter_load_last(const struct filter *f, struct err *e);
 /* The same for the process that runs user code. */
 int filter_load_guest(const struct filter *f, struct err *e);

@@ -1,4 +1,4 @@
-/* filter_load: the half of filter.h that runs inside boxes. Apart from the compiler, so that the
+/* filter_load: the half of filter.h that also runs inside boxes. Apart from the compiler, so that the
  * zygote's extension does not need libseccomp. */
 #include "box/filter.h"
 
@@ -28,6 +28,27 @@ static struct sock_filter no_watching[] = {
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 };
 
+/* Through prctl: the first program denies seccomp(2), and only the last one this very call. */
+static int load(const struct filter *f, unsigned i, struct err *e)
+{
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &f->programs[i]) < 0)
+        return err_set(e, errno, "cannot load filter %u of %u instructions", i, f->programs[i].len);
+    return 0;
+}
+
+int filter_load_first(const struct filter *f, struct err *e)
+{
+    for (unsigned i = 0; i < FILTER_LAST; i++)
+        if (load(f, i, e) < 0)
+            return -1;
+    return 0;
+}
+
+int filter_load_last(const struct filter *f, struct err *e)
+{
+    return load(f, FILTER_LAST, e);
+}
+
 int filter_load_guest(const struct filter *f, struct err *e)
 {
     /* What this program does not look at (another architecture's numbers) the others do. */
@@ -35,16 +56,5 @@ int filter_load_guest(const struct filter *f, struct err *e)
 
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
         return err_set(e, errno, "cannot load the guest's filter");
-    return filter_load(f, e);
-}
-
-int filter_load(const struct filter *f, struct err *e)
-{
-    /* The argument program goes last, and through prctl: the first one already denies seccomp(2),
-     * and the last one denies this very call to everybody after us. */
-    for (unsigned i = 0; i < FILTER_PROGRAMS; i++)
-        if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &f->programs[i]) < 0)
-            return err_set(e, errno, "cannot load filter %u of %u instructions", i,
-                           f->programs[i].len);
-    return 0;
+    return filter_load_last(f, e);
 }

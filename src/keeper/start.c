@@ -202,7 +202,8 @@ static int step_root(void *ctx, struct err *e)
 
 static int step_bare(void *ctx, struct err *e)
 {
-    (void)ctx;
+    struct cloned *c = ctx;
+
     /* Libraries remember the name that they see when they are imported, in the zygote. */
     if (sethostname("retort", 6) < 0)
         return err_set(e, errno, "cannot set the host name");
@@ -210,7 +211,9 @@ static int step_bare(void *ctx, struct err *e)
      * belong to the host's root. Nobody shares our uid whom this would let in. */
     if (prctl(PR_SET_DUMPABLE, 1) < 0)
         return err_set(e, errno, "cannot become dumpable");
-    return identity_keep_making(e);
+    if (identity_keep_making(e) < 0)
+        return -1;
+    return filter_load_first(&c->state->filter, e);
 }
 
 static int step_identity(void *ctx, struct err *e)

@@ -25,18 +25,16 @@
 #define PATIENCE_MS (30 * 1000)
 #define STILLBORN_MAX 3 /* zygotes killed in a row before they were warm */
 
-/* The compiled filter as a file: two programs, each with its length before it. */
+/* The filter's last program as a file, with its length before it: the zygote has the others on. */
 static int filter_file(const struct filter *f, struct err *e)
 {
     cleanup_fd int fd = memfd_create("filter", MFD_CLOEXEC);
     if (fd < 0)
         return err_set(e, errno, "memfd_create");
-    for (int i = 0; i < FILTER_PROGRAMS; i++) {
-        uint32_t len = f->programs[i].len;
-        if (fd_write_all(fd, &len, sizeof(len)) < 0 ||
-            fd_write_all(fd, f->programs[i].filter, len * sizeof(struct sock_filter)) < 0)
-            return err_set(e, errno, "cannot pass the filter on");
-    }
+    uint32_t len = f->programs[FILTER_LAST].len;
+    if (fd_write_all(fd, &len, sizeof(len)) < 0 ||
+        fd_write_all(fd, f->programs[FILTER_LAST].filter, len * sizeof(struct sock_filter)) < 0)
+        return err_set(e, errno, "cannot pass the filter on");
     lseek(fd, 0, SEEK_SET);
     return fd_steal(&fd);
 }

@@ -242,16 +242,15 @@ static int make_box(struct box_plan *ret_plan, PyObject *prepare)
 
 static int read_filter(void)
 {
-    for (int i = 0; i < FILTER_PROGRAMS; i++) {
-        uint32_t len;
-        if (fd_read_full(ZYGOTE_FILTER_FD, &len, sizeof(len)) != sizeof(len) || len > 65535)
-            return -1;
-        size_t size = len * sizeof(struct sock_filter);
-        filter.programs[i] =
-            (struct sock_fprog){.len = (unsigned short)len, .filter = xcalloc(1, size)};
-        if (fd_read_full(ZYGOTE_FILTER_FD, filter.programs[i].filter, size) != (ssize_t)size)
-            return -1;
-    }
+    struct sock_fprog *last = &filter.programs[FILTER_LAST];
+    uint32_t len;
+
+    if (fd_read_full(ZYGOTE_FILTER_FD, &len, sizeof(len)) != sizeof(len) || len > 65535)
+        return -1;
+    size_t size = len * sizeof(struct sock_filter);
+    *last = (struct sock_fprog){.len = (unsigned short)len, .filter = xcalloc(1, size)};
+    if (fd_read_full(ZYGOTE_FILTER_FD, last->filter, size) != (ssize_t)size)
+        return -1;
     close(ZYGOTE_FILTER_FD);
     return 0;
 }

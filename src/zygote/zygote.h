@@ -5,7 +5,7 @@
 #include "box/cgroup.h"
 
 #define ZYGOTE_CONTROL_FD 3 /* messages of enum zygote_msg */
-#define ZYGOTE_FILTER_FD 4  /* the compiled seccomp filter */
+#define ZYGOTE_FILTER_FD 4  /* the seccomp filter's last program */
 
 /* Descriptors of a ZYGOTE_MAKE, in order. The last are the ways into the cgroup (see cgroup_ways),
  * as many as there are. */
