@@ -23,16 +23,19 @@ static int put(const struct cgroup_ground *g, unsigned dir, unsigned box, const 
     return fd_put_text(g->dirs[dir], path, text, e);
 }
 
-/* Write to whichever hierarchy has the file: their number and order differ from host to host. */
-static int put_v1(const struct cgroup_ground *g, unsigned box, const char *file, const char *text,
-                  struct err *e)
+/* Which hierarchy has the files of this controller: their number and order differ from host to host. */
+static int place(const struct cgroup_ground *g, enum cgroup_controller controller)
 {
-    for (unsigned i = 0; i < g->n_dirs; i++)
-        if (put(g, i, box, file, text, e) == 0)
-            return 0;
-        else if (e->code != ENOENT && e->code != EACCES)
-            return -1;
-    return -1;
+    return g->version == 1 ? g->has[controller] : 0;
+}
+
+static int put_v1(const struct cgroup_ground *g, unsigned box, enum cgroup_controller controller,
+                  const char *file, const char *text, struct err *e)
+{
+    int dir = place(g, controller);
+
+    return dir < 0 ? err_set(e, ENOENT, "no cgroup has %s", file)
+                   : put(g, (unsigned)dir, box, file, text, e);
 }
 
 static void number_or(char *ret, size_t size, uint64_t value, const char *none)
@@ -48,15 +51,15 @@ static void number_or(char *ret, size_t size, uint64_t value, const char *none)
 static int limit_memory_v1(const struct cgroup_ground *g, unsigned box, const char *memory,
                            struct err *e)
 {
-    static const char *const files[] = {"memory.limit_in_bytes", "memory.memsw.limit_in_bytes"};
-    int first = put_v1(g, box, files[0], memory, e) < 0 && e->code == EINVAL ? 1 : 0;
+    static const char *const alone = "memory.limit_in_bytes";
+    bool later = put_v1(g, box, CGROUP_MEMORY, alone, memory, e) < 0;
 
-    for (int i = 0; i < 2; i++) {
-        int which = i ^ first;
-        if (put_v1(g, box, files[which], memory, e) < 0 && !(which == 1 && e->code == ENOENT))
-            return -1;
-    }
-    return 0;
+    if (later && e->code != EINVAL)
+        return -1;
+    if (put_v1(g, box, CGROUP_MEMORY, "memory.memsw.limit_in_bytes", memory, e) < 0 &&
+        e->code != ENOENT)
+        return -1;
+    return later ? put_v1(g, box, CGROUP_MEMORY, alone, memory, e) : 0;
 }
 
 static int limit_v1(const struct cgroup_ground *g, unsigned box, const struct limits *l,
@@ -68,15 +71,17 @@ static int limit_v1(const struct cgroup_ground *g, unsigned box, const struct li
     number_or(pids, sizeof(pids), l->pids, "max");
     if (l->cpus_milli != LIMIT_NONE)
         snprintf(quota, sizeof(quota), "%" PRIu64, l->cpus_milli * CPU_PERIOD_US / 1000);
-    if (limit_memory_v1(g, box, memory, e) < 0 || put_v1(g, box, "pids.max", pids, e) < 0)
+    if (limit_memory_v1(g, box, memory, e) < 0 ||
+        put_v1(g, box, CGROUP_PIDS, "pids.max", pids, e) < 0)
         return -1;
     /* Version 1 counts the buffers of sockets apart, and by default without a limit. */
     if (l->memory != LIMIT_NONE)
         snprintf(sockets, sizeof(sockets), "%" PRIu64, l->memory / SOCKETS_SHARE);
-    if (put_v1(g, box, "memory.kmem.tcp.limit_in_bytes", sockets, e) < 0 && e->code != ENOENT)
+    if (put_v1(g, box, CGROUP_MEMORY, "memory.kmem.tcp.limit_in_bytes", sockets, e) < 0 &&
+        e->code != ENOENT)
         return -1;
     /* Some hosts have no cpu hierarchy. */
-    if (put_v1(g, box, "cpu.cfs_quota_us", quota, e) < 0 && e->code != ENOENT)
+    if (put_v1(g, box, CGROUP_CPU, "cpu.cfs_quota_us", quota, e) < 0 && e->code != ENOENT)
         return -1;
     return 0;
 }
@@ -154,20 +159,22 @@ int cgroup_ways(const struct cgroup_ground *g, unsigned box, int ret[CGROUP_HIER
     return (int)g->n_dirs;
 }
 
-static int open_meter(const struct cgroup_ground *g, unsigned box, const char *file, int flags)
+static int open_meter(const struct cgroup_ground *g, unsigned box,
+                      enum cgroup_controller controller, const char *file, int flags)
 {
     char path[96];
-    int fd = -1;
+    int dir = place(g, controller);
 
     snprintf(path, sizeof(path), "box-%u/%s", box, file);
-    for (unsigned i = 0; i < g->n_dirs && fd < 0; i++)
-        fd = openat(g->dirs[i], path, flags | O_CLOEXEC);
-    return fd;
+    errno = ENOENT;
+    return dir < 0 ? -1 : openat(g->dirs[dir], path, flags | O_CLOEXEC);
 }
 
 int cgroup_meters(const struct cgroup_ground *g, unsigned box, int ret[CGROUP_METERS],
                   struct err *e)
 {
+    static const enum cgroup_controller whose[CGROUP_METERS] = {CGROUP_MEMORY, CGROUP_MEMORY,
+                                                                CGROUP_PIDS, CGROUP_CPUACCT};
     static const char *const files[2][CGROUP_METERS] = {
         {"memory.max_usage_in_bytes", "memory.oom_control", "pids.events", "cpuacct.usage"},
         {"memory.peak", "memory.events", "pids.events", "cpu.stat"},
@@ -179,11 +186,11 @@ int cgroup_meters(const struct cgroup_ground *g, unsigned box, int ret[CGROUP_ME
         const char *file = files[g->version - 1][i];
         /* The peak can be started anew by writing to it; old kernels open it for reading only, and
          * older ones have none: what is used now is shown instead. */
-        ret[i] = open_meter(g, box, file, i == 0 ? O_RDWR : O_RDONLY);
+        ret[i] = open_meter(g, box, whose[i], file, i == 0 ? O_RDWR : O_RDONLY);
         if (ret[i] < 0 && i == 0)
-            ret[i] = open_meter(g, box, file, O_RDONLY);
+            ret[i] = open_meter(g, box, CGROUP_MEMORY, file, O_RDONLY);
         if (ret[i] < 0 && i == 0)
-            ret[i] = open_meter(g, box, "memory.current", O_RDONLY);
+            ret[i] = open_meter(g, box, CGROUP_MEMORY, "memory.current", O_RDONLY);
         if (ret[i] < 0) {
             err_set(e, errno, "cannot open cgroup file %s", file);
             while (i-- > 0)
@@ -223,7 +230,7 @@ void cgroup_end_others(const struct cgroup_ground *g, unsigned box, pid_t spared
     if (g->version == 0)
         return;
     if (g->version == 1)
-        put_v1(g, box, "pids.max", "0", &ignored);
+        put_v1(g, box, CGROUP_PIDS, "pids.max", "0", &ignored);
     else
         put(g, 0, box, "pids.max", "0", &ignored);
     snprintf(path, sizeof(path), "box-%u/cgroup.procs", box);

@@ -20,10 +20,13 @@
 #define CGROUP_HIERARCHIES 4
 #define CGROUP_METERS 4
 
+enum cgroup_controller { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU, CGROUP_CPUACCT };
+
 struct cgroup_ground {
     int version;                  /* 0: there are no cgroups for us */
     int dirs[CGROUP_HIERARCHIES]; /* our directory in each; version 2 has the first only */
     unsigned n_dirs;
+    int has[CGROUP_HIERARCHIES];     /* version 1: which of them has this controller; -1: none */
     int parents[CGROUP_HIERARCHIES]; /* where it lies, to remove it again */
     char name[64];
     bool shared_parent; /* …/retort was made for us: removed when it is empty */

@@ -194,11 +194,13 @@ static int make_v1(const struct mounts *m, uid_t owner, struct cgroup_ground *g,
                        "cgroups of version 1 belong to root; boot with version 2 or run as root");
     g->shared_parent = true;
     for (unsigned i = 0; i < CGROUP_HIERARCHIES; i++) {
-        bool seen = !m->v1[i][0];
+        g->has[i] = -1;
         for (unsigned k = 0; k < i; k++)
-            seen = seen || strcmp(m->v1[i], m->v1[k]) == 0; /* cpu and cpuacct are often one */
-        if (seen)
+            if (strcmp(m->v1[i], m->v1[k]) == 0)
+                g->has[i] = g->has[k]; /* cpu and cpuacct are often one */
+        if (!m->v1[i][0] || g->has[i] >= 0)
             continue;
+        g->has[i] = (int)g->n_dirs;
         if (make_ground_dir(g, m->v1[i], true, e) < 0)
             return -1;
         if (give(g->dirs[g->n_dirs - 1], "", owner, e) < 0)
