@@ -89,6 +89,17 @@ static int init_identity(void *ctx, struct err *e)
     return identity_become(id, id, p->own_ids, e);
 }
 
+/* Handed on from here: when the root stands this process lets nobody look at it. */
+static int init_network(void *ctx, struct err *e)
+{
+    struct box_init *b = ctx;
+
+    if (unshare(CLONE_NEWNET) < 0)
+        return err_set(e, errno, "unshare");
+    b->network_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    return b->network_fd < 0 ? err_set(e, errno, "cannot open the namespace") : 0;
+}
+
 /* /proc/self/cgroup would tell where on the host the box is. */
 static int init_cgroup_namespace(void *ctx, struct err *e)
 {
@@ -195,12 +206,19 @@ static int init_filter(void *ctx, struct err *e)
 int box_init_enter(struct box_init *b, const char **ret_failed, struct err *e)
 {
     static const struct step steps[] = {
-        {"box-attach", init_attach},        {"init-cgroup-namespace", init_cgroup_namespace},
-        {"init-identity", init_identity},   {"init-system", init_system},
-        {"init-devices", init_devices},     {"init-proc", init_proc},
-        {"init-workspace", init_workspace}, {"init-scratch", init_scratch},
-        {"init-host-name", init_host_name}, {"init-loopback", init_loopback},
-        {"init-pivot", init_pivot},         {"init-bare", init_bare},
+        {"box-attach", init_attach},
+        {"init-network", init_network},
+        {"init-cgroup-namespace", init_cgroup_namespace},
+        {"init-identity", init_identity},
+        {"init-system", init_system},
+        {"init-devices", init_devices},
+        {"init-proc", init_proc},
+        {"init-workspace", init_workspace},
+        {"init-scratch", init_scratch},
+        {"init-host-name", init_host_name},
+        {"init-loopback", init_loopback},
+        {"init-pivot", init_pivot},
+        {"init-bare", init_bare},
         {"init-filter", init_filter},
     };
     return STEPS_RUN(steps, b, ret_failed, e);
@@ -225,10 +243,14 @@ int box_kernel_attach(struct box_kernel *b, const char **ret_failed, struct err 
  * namespace also moves root and cwd. */
 static int kernel_join(void *ctx, struct err *e)
 {
+    static const int kinds[BOX_NAMESPACES] = {
+        [BOX_NS_USER] = CLONE_NEWUSER, [BOX_NS_MNT] = CLONE_NEWNS,  [BOX_NS_IPC] = CLONE_NEWIPC,
+        [BOX_NS_UTS] = CLONE_NEWUTS,   [BOX_NS_NET] = CLONE_NEWNET,
+    };
     struct box_kernel *b = ctx;
 
     for (int i = 0; i < BOX_NAMESPACES; i++)
-        if (i != BOX_NS_PID && setns(b->namespaces[i], 0) < 0)
+        if (i != BOX_NS_PID && setns(b->namespaces[i], kinds[i]) < 0)
             return err_set(e, errno, "setns %d", i);
     return unshare(CLONE_NEWCGROUP) < 0 ? err_set(e, errno, "unshare") : 0;
 }

@@ -44,8 +44,18 @@ void box_plan_put(struct buf *b, const struct box_plan *p);
 void box_plan_get(struct fields *f, struct box_plan *ret);
 
 /* The namespaces that init is born into and the kernel process joins. Each makes its own cgroup
- * namespace, when it is in its cgroup. The user namespace is first: the others belong to it. */
-enum { BOX_NS_USER, BOX_NS_PID, BOX_NS_MNT, BOX_NS_NET, BOX_NS_IPC, BOX_NS_UTS, BOX_NAMESPACES };
+ * namespace, when it is in its cgroup. The user namespace is first: the others belong to it. The network
+ * is last: it takes as long as all others together, so init makes it, and not the keeper. */
+enum {
+    BOX_NS_USER,
+    BOX_NS_PID,
+    BOX_NS_MNT,
+    BOX_NS_IPC,
+    BOX_NS_UTS,
+    BOX_BORN_INTO,
+    BOX_NS_NET = BOX_BORN_INTO,
+    BOX_NAMESPACES
+};
 
 /* The ways into the box's cgroup, where it attaches (see cgroup_ways). The kernel lets a process write
  * itself in that has the uid of who opened them, the keeper's: so it is before a half changes its own. */
@@ -60,6 +70,7 @@ struct box_init {
     const struct root_view *view;
     const struct filter *filter;
     struct box_ways ways; /* closed by the first step */
+    int network_fd;       /* set by its step: the namespace, for the kernel process */
 };
 int box_init_enter(struct box_init *b, const char **ret_failed, struct err *e);
 

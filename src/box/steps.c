@@ -31,6 +31,7 @@ static const struct {
     {"box-hold", NULL},
     {"box-identity", NULL},
     {"box-attach", NULL},
+    {"init-network", "user.max_net_namespaces is too low for the number of boxes"},
     {"init-cgroup-namespace", "needs Linux 4.6 or newer"},
     {"init-identity", NULL},
     {"init-system", "needs overlayfs in user namespaces (Linux 5.11 or newer)"},

@@ -59,13 +59,13 @@ static void say_failed(int setup, const char *step, const struct err *why)
     msg_send(setup, &b, NULL, 0, &ignored);
 }
 
-static void say(int fd, uint32_t type)
+static void say(int to, uint32_t type, int fd)
 {
     cleanup_buf struct buf b = {0};
     struct err e;
 
     msg_begin(&b, type);
-    if (msg_send(fd, &b, NULL, 0, &e) < 0)
+    if (msg_send(to, &b, &fd, fd >= 0, &e) < 0)
         _exit(1); /* the keeper is gone */
 }
 
@@ -297,7 +297,7 @@ static void watch_memory(void *ctx)
     if (in->plan->memory == LIMIT_NONE || in->usage.now <= in->plan->memory)
         return;
     if (!in->told_short)
-        say(in->setup, SETUP_SHORT);
+        say(in->setup, SETUP_SHORT, -1);
     in->told_short = true;
     kill(-1, SIGKILL);
 }
@@ -416,6 +416,7 @@ void init_run(struct box_init *b, int setup_fd, int files_fd)
         say_failed(in.setup, "init-workspace", &e);
         _exit(1);
     }
-    say(in.setup, SETUP_DONE);
+    say(in.setup, SETUP_DONE, b->network_fd);
+    fd_close(&b->network_fd);
     loop(&in);
 }

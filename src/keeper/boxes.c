@@ -99,7 +99,7 @@ void box_close_far_ends(struct box *b)
     fd_close(&b->far.out);
     fd_close(&b->far.err);
     fd_close(&b->far.files);
-    for (int i = 0; i < BOX_NAMESPACES; i++)
+    for (int i = 0; i < BOX_BORN_INTO; i++)
         fd_close(&b->namespaces[i]);
     while (b->n_ways > 0)
         fd_close(&b->ways[--b->n_ways]);
@@ -109,6 +109,7 @@ void box_end(struct state *s, struct box *b)
 {
     if (b->phase != BOX_ENDING) {
         b->phase = BOX_ENDING;
+        fd_close(&b->network_fd);
         watch_close(s, &b->init_setup);
         watch_close(s, &b->kernel_setup);
         close_owner_ends(b);

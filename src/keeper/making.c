@@ -20,28 +20,29 @@
 #include "keeper/state.h"
 #include "wire/proto.h"
 
-#define NAMESPACES                                                                                 \
-    (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
+#define NAMESPACES (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS)
 
 #define ASKED_MAX 8 /* forks asked of one zygote and not yet made */
 
 /* ---- set-up messages from the two halves ---- */
 
-static void say_go(struct state *s, struct box *b, int fd)
+static void say_go(struct state *s, struct box *b, int to, int network)
 {
     cleanup_buf struct buf m = {0};
     struct err e;
 
     msg_begin(&m, SETUP_GO);
-    if (msg_send(fd, &m, NULL, 0, &e) < 0)
+    if (msg_send(to, &m, &network, network >= 0, &e) < 0)
         box_fail(s, b, e.text);
 }
 
 /* The kernel process goes in when the root stands. */
 static void kernel_go(struct state *s, struct box *b)
 {
-    if (b->init_stands && b->kernel_pid && b->phase == BOX_MAKING)
-        say_go(s, b, b->kernel_setup.fd);
+    if (!b->init_stands || !b->kernel_pid || b->phase != BOX_MAKING)
+        return;
+    cleanup_fd int network = fd_steal(&b->network_fd);
+    say_go(s, b, b->kernel_setup.fd, network);
 }
 
 /* One message of a half. SETUP_FAILED ends the box. */
@@ -56,6 +57,8 @@ uint32_t box_setup_recv(struct state *s, struct box *b, struct watch *from, cons
         box_fail_step(s, b, "box-fork", &e);
         return 0;
     }
+    if (s->in.type == SETUP_DONE && from == &b->init_setup && b->network_fd < 0)
+        b->network_fd = msg_take_fd(&s->in, 0);
     msg_done(&s->in);
     if (s->in.type != SETUP_FAILED)
         return s->in.type;
@@ -135,10 +138,10 @@ static int map_ids(struct state *s, struct box *b, struct err *e)
 /* While init is still like us: later on it lets nobody look at it. */
 static int hold_namespaces(struct box *b, struct err *e)
 {
-    static const char *const names[BOX_NAMESPACES] = {"user", "pid", "mnt", "net", "ipc", "uts"};
+    static const char *const names[BOX_BORN_INTO] = {"user", "pid", "mnt", "ipc", "uts"};
     char path[64];
 
-    for (int i = 0; i < BOX_NAMESPACES; i++) {
+    for (int i = 0; i < BOX_BORN_INTO; i++) {
         snprintf(path, sizeof(path), "/proc/%d/ns/%s", b->init_pid, names[i]);
         b->namespaces[i] = open(path, O_RDONLY | O_CLOEXEC);
         if (b->namespaces[i] < 0)
@@ -288,7 +291,7 @@ void box_make(struct state *s, struct box *b)
     if (b->phase != BOX_MAKING)
         return;
     TRY("box-identity", map_ids(s, b, &e));
-    say_go(s, b, b->init_setup.fd);
+    say_go(s, b, b->init_setup.fd, -1);
     if (b->phase != BOX_MAKING)
         return; /* init is gone already: nobody would close the meters */
     TRY("box-meters", open_meters(s, b, &e));
@@ -344,8 +347,9 @@ struct box *box_new(struct state *s, uint32_t environment, const struct limits *
         .stdout_fd = -1,
         .stderr_fd = -1,
         .files_fd = -1,
+        .network_fd = -1,
         .far = {-1, -1, -1, -1, -1, -1, -1},
-        .namespaces = {-1, -1, -1, -1, -1, -1},
+        .namespaces = {-1, -1, -1, -1, -1},
         .next = s->boxes,
     };
     box_set_limits(b, l);

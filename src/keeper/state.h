@@ -70,9 +70,10 @@ struct box {
     int meters[CGROUP_METERS];
     unsigned n_meters;
     struct far_ends far;
-    int namespaces[BOX_NAMESPACES]; /* until the zygote has them */
-    int ways[CGROUP_HIERARCHIES];   /* into the cgroup, as long */
+    int namespaces[BOX_BORN_INTO]; /* until the zygote has them */
+    int ways[CGROUP_HIERARCHIES];  /* into the cgroup, as long */
     unsigned n_ways;
+    int network_fd; /* init's, until the kernel process has it */
 };
 
 struct zygote {

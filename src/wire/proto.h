@@ -106,8 +106,9 @@ enum zygote_msg {
 
 /* Set-up: each half of a box says where it is; the keeper says when to go on. */
 enum setup_msg {
-    SETUP_GO = 1,      /* identity is mapped (init), or the root stands (kernel) */
-    SETUP_DONE = 16,   /* this half is ready */
+    SETUP_GO = 1,      /* identity is mapped (init), or the root stands (kernel; fd: the network
+                          namespace) */
+    SETUP_DONE = 16,   /* this half is ready (init; fd: the network namespace that it made) */
     SETUP_SHORT = 18,  /* init, where no cgroup is: the box was over its memory limit */
     SETUP_FAILED = 17, /* text step, text why: it has exited */
 };

@@ -25,6 +25,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -181,10 +182,11 @@ static int born_in(const struct box_plan *plan)
  * not return on failure. */
 static void enter_box(const struct box_plan *plan, PyObject *prepare)
 {
+    int namespaces[BOX_NAMESPACES];
     struct box_kernel kernel = {
         .plan = plan,
         .filter = &filter,
-        .namespaces = in.fds + ZYGOTE_FD_NAMESPACES,
+        .namespaces = namespaces,
         .stdout_fd = in.fds[ZYGOTE_FD_STDOUT],
         .stderr_fd = in.fds[ZYGOTE_FD_STDERR],
         .channel_out_fd = in.fds[ZYGOTE_FD_CELL_OUT],
@@ -207,8 +209,10 @@ static void enter_box(const struct box_plan *plan, PyObject *prepare)
         _exit(1);
     }
     Py_DECREF(done);
-    if (msg_recv(kernel.setup_fd, &go, &gone) <= 0 || go.type != SETUP_GO)
+    if (msg_recv(kernel.setup_fd, &go, &gone) <= 0 || go.type != SETUP_GO || go.n_fds != 1)
         _exit(1);
+    memcpy(namespaces, in.fds + ZYGOTE_FD_NAMESPACES, BOX_BORN_INTO * sizeof(int));
+    namespaces[BOX_NS_NET] = go.fds[0];
     if (attached == 0 && box_kernel_enter(&kernel, &failed, &e) == 0)
         return;
     msg_begin(&b, SETUP_FAILED);

@@ -7,7 +7,7 @@
 #define ZYGOTE_CONTROL_FD 3 /* messages of enum zygote_msg */
 #define ZYGOTE_FILTER_FD 4  /* the seccomp filter's last program */
 
-/* Descriptors of a ZYGOTE_MAKE, in order. The last are the ways into the cgroup (see cgroup_ways),
+/* Descriptors of a ZYGOTE_MAKE, in order; SETUP_GO brings the network namespace. The last are the ways into the cgroup (see cgroup_ways),
  * as many as there are. */
 enum {
     ZYGOTE_FD_SETUP,
@@ -16,6 +16,6 @@ enum {
     ZYGOTE_FD_CELL_OUT,
     ZYGOTE_FD_CELL_IN,
     ZYGOTE_FD_NAMESPACES,
-    ZYGOTE_FD_CGROUP = ZYGOTE_FD_NAMESPACES + BOX_NAMESPACES,
+    ZYGOTE_FD_CGROUP = ZYGOTE_FD_NAMESPACES + BOX_BORN_INTO,
     ZYGOTE_FDS = ZYGOTE_FD_CGROUP + CGROUP_HIERARCHIES,
 };
