@@ -89,7 +89,8 @@ static int init_identity(void *ctx, struct err *e)
     return identity_become(id, id, p->own_ids, e);
 }
 
-/* Handed on from here: when the root stands this process lets nobody look at it. */
+/* Before it is attached: it takes locks of the whole machine's, and must not wait for its share of cores
+ * with them in hand. Handed on from here: when the root stands this process lets nobody look at it. */
 static int init_network(void *ctx, struct err *e)
 {
     struct box_init *b = ctx;
@@ -206,8 +207,8 @@ static int init_filter(void *ctx, struct err *e)
 int box_init_enter(struct box_init *b, const char **ret_failed, struct err *e)
 {
     static const struct step steps[] = {
-        {"box-attach", init_attach},
         {"init-network", init_network},
+        {"box-attach", init_attach},
         {"init-cgroup-namespace", init_cgroup_namespace},
         {"init-identity", init_identity},
         {"init-system", init_system},

@@ -69,7 +69,7 @@ struct box_init {
     const struct box_plan *plan;
     const struct root_view *view;
     const struct filter *filter;
-    struct box_ways ways; /* closed by the first step */
+    struct box_ways ways; /* closed when it is attached */
     int network_fd;       /* set by its step: the namespace, for the kernel process */
 };
 int box_init_enter(struct box_init *b, const char **ret_failed, struct err *e);

@@ -20,7 +20,9 @@
 #define CGROUP_HIERARCHIES 4
 #define CGROUP_METERS 4
 
-enum cgroup_controller { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPU, CGROUP_CPUACCT };
+/* In the order in which a process is attached. The share of cores comes last: a process that has to wait
+ * for its share while it holds the kernel's lock for cgroups makes everybody wait. */
+enum cgroup_controller { CGROUP_MEMORY, CGROUP_PIDS, CGROUP_CPUACCT, CGROUP_CPU };
 
 struct cgroup_ground {
     int version;                  /* 0: there are no cgroups for us */

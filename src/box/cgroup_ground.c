@@ -20,7 +20,12 @@
 #define PARENT "retort"
 #define CLIENT "retort-client"
 
-static const char *const v1_controllers[CGROUP_HIERARCHIES] = {"memory", "pids", "cpu", "cpuacct"};
+static const char *const v1_controllers[CGROUP_HIERARCHIES] = {
+    [CGROUP_MEMORY] = "memory",
+    [CGROUP_PIDS] = "pids",
+    [CGROUP_CPUACCT] = "cpuacct",
+    [CGROUP_CPU] = "cpu",
+};
 static const char *const v2_controllers = "+memory +pids +cpu";
 
 /* ---- where the hierarchies are ---- */
@@ -187,7 +192,7 @@ static int give(int dir, const char *path, uid_t owner, struct err *e)
 
 static int make_v1(const struct mounts *m, uid_t owner, struct cgroup_ground *g, struct err *e)
 {
-    if (!m->v1[0][0] || !m->v1[1][0] || !m->v1[3][0])
+    if (!m->v1[CGROUP_MEMORY][0] || !m->v1[CGROUP_PIDS][0] || !m->v1[CGROUP_CPUACCT][0])
         return err_set(e, 0, "the host has no cgroup hierarchies with memory, pids and cpuacct");
     if (geteuid() != 0)
         return err_set(e, 0,
