@@ -146,7 +146,7 @@ int cgroup_ways(const struct cgroup_ground *g, unsigned box, int ret[CGROUP_HIER
 {
     char path[64];
 
-    snprintf(path, sizeof(path), "box-%u%s", box, g->version == 1 ? "/cgroup.procs" : "");
+    snprintf(path, sizeof(path), "box-%u%s", box, g->version == 1 ? "/tasks" : "");
     for (unsigned i = 0; i < g->n_dirs; i++) {
         ret[i] = openat(g->dirs[i], path, (g->version == 1 ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
         if (ret[i] < 0) {

@@ -48,8 +48,8 @@ int cgroup_make(const struct cgroup_ground *g, unsigned box, const struct limits
 int cgroup_limit(const struct cgroup_ground *g, unsigned box, const struct limits *l,
                  struct err *e);
 /* The ways in, for both halves of a box. Version 2: the directory, for CLONE_INTO_CGROUP. Version 1:
- * cgroup.procs of each hierarchy, for box_attach: moving a process there can wait for the kernel for
- * milliseconds, and we have no time to. The count, or -1. */
+ * "tasks" of each hierarchy: a thread that moves itself takes no lock of the whole machine's, while
+ * cgroup.procs, or another's pid, waits for all processors, some 10 ms when they idle. The count, or -1. */
 int cgroup_ways(const struct cgroup_ground *g, unsigned box, int ret[CGROUP_HIERARCHIES],
                 struct err *e);
 /* Descriptors that tell what the box used (see proto.h), for its owner. The count, or -1. */
