@@ -24,20 +24,20 @@
 #include "keeper/keeper.h"
 
 const char serve_help[] =
-    "usage: retort serve [--listen ADDR:PORT] [--state DIR] [--config FILE]\n\n"
-    "The server: sessions, cells and files over HTTP. When it is ready it prints a line with its\n"
-    "address, and on loopback with a token to begin with.\n\n"
-    "  --listen ADDR:PORT  where it listens; port 0 takes a free one   [127.0.0.1:8722]\n"
-    "  --state DIR         tokens and the journal of sessions          [/var/lib/retort, or\n"
-    "                      ~/.local/state/retort]\n"
-    "  --config FILE       settings, one \"key = value\" a line: see retort.conf(5)\n"
-    "                      [/etc/retort/retort.conf where it is there]\n"
+    "usage: retort serve [OPTION]…\n"
+    "\n"
+    "The server: sessions, cells and files over HTTP. When it is ready it prints a\n"
+    "line with its address, and on loopback with a token to begin with.\n"
+    "\n"
+    "  --listen ADDR:PORT  where; port 0 takes a free one   [127.0.0.1:8722]\n"
+    "  --state DIR         tokens and the journal [/var/lib/retort; for others than\n"
+    "                      root ~/.local/state/retort]\n"
+    "  --config FILE       settings; see retort.conf(5)     [/etc/retort/retort.conf]\n"
     "  --set KEY=VALUE     one setting, over those of the file\n"
-    "  --environment NAME  the Python that sessions get                [default]\n\n"
-    "An address other than loopback needs a token first: retort token new "
-    "NAME\n\n" OPTIONS_LIMITS_HELP "These are for sessions that do not say otherwise.\n\n"
-    "  curl -H \"Authorization: Bearer $TOKEN\" -d '{\"code\":\"print(6*7)\"}' \\\n"
-    "       http://127.0.0.1:8722/v1/run\n";
+    "  --environment E     the Python that sessions get     [default]\n"
+    "\n" OPTIONS_LIMITS_HELP "They are for sessions that do not ask for others.\n"
+    "\n"
+    "Another address than loopback needs a token first: retort token new NAME\n";
 
 #define DEFAULT_CONFIG "/etc/retort/retort.conf"
 #define PRELOAD "numpy pandas matplotlib.pyplot"
