@@ -314,6 +314,7 @@ static int parse(struct doctor *d, int argc, char **argv, bool *ret_steps)
     int c;
 
     options_init(&d->options, "doctor");
+    d->options.takes_json = d->options.takes_environment = true;
     while ((c = options_next(&d->options, argc, argv, "", own)) != -1) {
         if (c == OPTIONS_WRONG)
             return EXIT_USAGE;

@@ -23,17 +23,16 @@ void options_init(struct options *o, const char *verb)
 /* The shared options, then one for each limit, then the verb's own. */
 static void merge(const struct option *own, const struct options *o, struct option *ret)
 {
-    static const struct option environment = {"environment", required_argument, NULL,
-                                              OPT_ENVIRONMENT};
     unsigned n = 0;
 
     ret[n++] = (struct option){"help", no_argument, NULL, OPT_HELP};
-    ret[n++] = (struct option){"json", no_argument, NULL, OPT_JSON};
-    if (!o->no_box)
-        ret[n++] = environment;
-    for (unsigned i = 0; !o->no_box && limits_name(i); i++)
+    if (o->takes_json)
+        ret[n++] = (struct option){"json", no_argument, NULL, OPT_JSON};
+    if (o->takes_environment)
+        ret[n++] = (struct option){"environment", required_argument, NULL, OPT_ENVIRONMENT};
+    for (unsigned i = 0; o->takes_limits && limits_name(i); i++)
         ret[n++] = (struct option){limits_name(i), required_argument, NULL, OPT_LIMIT + (int)i};
-    if (o->may_be_remote) {
+    if (o->takes_server) {
         ret[n++] = (struct option){"server", required_argument, NULL, OPT_SERVER};
         ret[n++] = (struct option){"token-file", required_argument, NULL, OPT_TOKEN_FILE};
     }

@@ -1,8 +1,8 @@
 /* options: the command line of a verb.
  *
- * Every verb understands --help and --json, and all that run code --environment and the limits under
- * their names in the contract; what else it takes it says in a table of its own. Mistakes are told in a sentence that
- * names the verb, and end in exit status 2.
+ * Every verb understands --help. It says which of the others that several verbs share mean something to it: the
+ * rest it does not know. What else it takes it says in a table of its own. Mistakes are told in a sentence that names
+ * the verb, and end in exit status 2.
  */
 #pragma once
 
@@ -13,10 +13,14 @@
 
 struct options {
     const char *verb;
-    bool no_box; /* the verb runs no code: set it after options_init */
+    /* Which options the verb takes: set them after options_init. */
+    bool takes_json;
+    bool takes_environment;
+    bool takes_limits;
+    bool takes_server; /* and --token-file */
+    /* What was given. */
     bool json;
     bool help;
-    bool may_be_remote; /* the verb takes --server and --token-file: set it after options_init */
     char *server;
     const char *token_file;
     const char *environment; /* a name or a path; "default" when not given */

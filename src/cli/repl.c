@@ -277,7 +277,8 @@ static int parse(struct repl *r, int argc, char **argv)
     int c;
 
     options_init(&r->options, "repl");
-    r->options.may_be_remote = true;
+    r->options.takes_json = r->options.takes_environment = true;
+    r->options.takes_limits = r->options.takes_server = true;
     while ((c = options_next(&r->options, argc, argv, "o:", own)) != -1) {
         if (c == OPTIONS_WRONG)
             return EXIT_USAGE;

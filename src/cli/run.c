@@ -109,7 +109,8 @@ static int parse(struct job *j, int argc, char **argv)
     int c;
 
     options_init(&j->options, "run");
-    j->options.may_be_remote = true;
+    j->options.takes_json = j->options.takes_environment = true;
+    j->options.takes_limits = j->options.takes_server = true;
     while ((c = options_next(&j->options, argc, argv, "c:f:o:", own)) != -1) {
         if (c == OPTIONS_WRONG)
             return EXIT_USAGE;

@@ -109,6 +109,7 @@ static int parse(struct server *s, int argc, char **argv)
     if (wrong)
         return wrong;
     options_init(&s->options, "serve");
+    s->options.takes_environment = s->options.takes_limits = true;
     s->options.limits = s->config.limits;
     s->options.environment = NULL;
     while ((c = options_next(&s->options, argc, argv, "", own)) != -1) {

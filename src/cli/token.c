@@ -31,7 +31,7 @@ const char token_help[] =
     "\n"
     "  --state DIR           the server's directory [root: /var/lib/retort; others:\n"
     "                        ~/.local/state/retort]\n"
-    "  --json                print a JSON object\n"
+    "  --json                print a JSON object (new and list)\n"
     "\n"
     "For a new token (\"none\" is as much as the server gives):\n"
     "  --sessions N          sessions at the same time               [none]\n"
@@ -225,13 +225,14 @@ static int action_list(const struct request *r, struct store *st, const char *di
 
 static const struct action {
     const char *name;
-    bool named; /* takes a NAME */
-    bool makes; /* also what it works on */
+    bool named;  /* takes a NAME */
+    bool makes;  /* also what it works on */
+    bool prints; /* something that --json changes */
     int (*run)(const struct request *r, struct store *st, const char *dir);
 } actions[] = {
-    {"new", true, true, action_new},
-    {"list", false, false, action_list},
-    {"revoke", true, false, action_revoke},
+    {"new", true, true, true, action_new},
+    {"list", false, false, true, action_list},
+    {"revoke", true, false, false, action_revoke},
 };
 
 static int parse_count(const char *option, const char *text, uint64_t *ret)
@@ -306,6 +307,8 @@ static int parse_words(struct request *r, int argc, char **argv, const struct ac
         return usage_error("token", "%s needs the name of a token", found->name);
     if (n - 1 > found->named)
         return usage_error("token", "\"%s\" is one too many", argv[optind + 1 + found->named]);
+    if (!found->prints && r->options.json)
+        return usage_error("token", "%s prints nothing, so it takes no --json", found->name);
     if (!found->makes && r->only_new)
         return usage_error("token", "%s is for \"retort token new\" only", r->only_new);
     r->name = found->named ? argv[optind + 1] : NULL;
@@ -356,7 +359,7 @@ int verb_token(int argc, char **argv)
     struct err e;
 
     options_init(&r.options, "token");
-    r.options.no_box = true;
+    r.options.takes_json = true;
     int status = parse(&r, argc, argv, &action);
     if (status == 0 && r.options.help)
         return fputs(token_help, stdout) < 0 ? EXIT_RETORT_FAILED : 0;

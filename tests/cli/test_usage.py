@@ -58,6 +58,9 @@ class Mistakes(cli.Case):
         self.wrong("run", "--json=1", "-c", "1", says="--json takes no value")
         self.wrong("repl", "x.py", says="retort run x.py")
         self.wrong("doctor", "x", says="not understood")
+        self.wrong("doctor", "--memory", "1g", says="unknown option --memory")
+        self.wrong("serve", "--json", says="unknown option --json")
+        self.wrong("token", "revoke", "x", "--json", says="takes no --json")
 
     def test_limits(self):
         for name in ("timeout", "cpu", "memory", "disk", "files", "pids", "output", "cpus"):
