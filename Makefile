@@ -7,9 +7,9 @@
 #   make soak     three minutes of everything that clients do, and nothing may be left of it
 #   make bench    retort beside what you would pick instead, and beside the limit
 #   make asan     unit tests and fuzz seeds under the sanitizers
-#   make fuzz     a minute for each parser of what a box can write
+#   make fuzz     a minute for each parser of what a box, a client or a server can send
 #   make lint     formatting, static analysis, man pages; make fmt formats
-#   make install  the binary, its runner and the man pages
+#   make install  the binary, its runner, the man pages, an example of settings, a systemd unit
 
 BUILD ?= build
 export PATH := /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
