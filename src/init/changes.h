@@ -40,7 +40,7 @@ struct changes {
 struct change {
     int kind; /* enum file_change */
     const char *path;
-    uint64_t size, mtime_ns;
+    uint64_t size;
     uint8_t sha256[32];
     bool has_sha256;
 };

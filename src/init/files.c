@@ -62,7 +62,7 @@ int files_check(const char *path, struct err *e)
     return 0;
 }
 
-int files_open(const char *path, struct file_facts *ret, struct err *e)
+int files_open(const char *path, struct err *e)
 {
     struct stat st;
 
@@ -75,8 +75,6 @@ int files_open(const char *path, struct file_facts *ret, struct err *e)
                        errno == ELOOP ? "symbolic links are not followed" : "cannot open the file");
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         return err_set(e, EINVAL, "this is not a regular file");
-    ret->size = (uint64_t)st.st_size;
-    ret->mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
     return fd_steal(&fd);
 }
 

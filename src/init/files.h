@@ -8,10 +8,6 @@
 
 #define FILES_PATH 4096
 
-struct file_facts {
-    uint64_t size, mtime_ns;
-};
-
 /* Open the workspace, which is at `path`, once. */
 int files_init(const char *path, struct err *e);
 int files_root(void);
@@ -20,7 +16,7 @@ int files_root(void);
 int files_check(const char *path, struct err *e);
 
 /* A read-only descriptor of a regular file. */
-int files_open(const char *path, struct file_facts *ret, struct err *e);
+int files_open(const char *path, struct err *e);
 
 /* What has this name now, a link itself. 0, or an errno. */
 int files_stat(const char *path, struct stat *ret);

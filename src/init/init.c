@@ -20,7 +20,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "box/cgroup.h"
 #include "init/changes.h"
@@ -118,7 +117,6 @@ static void on_get(struct init *in, struct fields *f, struct msg *m)
 {
     cleanup_buf struct buf b = {0};
     char path[FILES_PATH];
-    struct file_facts facts;
     struct err e;
     (void)m;
 
@@ -128,15 +126,13 @@ static void on_get(struct init *in, struct fields *f, struct msg *m)
         answer_done(in, req, EINVAL, "the path is too long or not a path");
         return;
     }
-    cleanup_fd int fd = files_open(path, &facts, &e);
+    cleanup_fd int fd = files_open(path, &e);
     if (fd < 0) {
         answer_done(in, req, e.code, e.text);
         return;
     }
     msg_begin(&b, FILE_OPENED);
     fields_put_u32(&b, req);
-    fields_put_u64(&b, facts.size);
-    fields_put_u64(&b, facts.mtime_ns);
     answer(in, &b, fd);
 }
 
@@ -154,7 +150,6 @@ static void tell_change(void *ctx, const struct change *c)
     fields_put_u32(&b, x->req);
     fields_put_u8(&b, (uint8_t)c->kind);
     fields_put_u64(&b, c->size);
-    fields_put_u64(&b, c->mtime_ns);
     fields_put_bytes(&b, c->sha256, c->has_sha256 ? sizeof(c->sha256) : 0);
     fields_put_text(&b, c->path);
     answer(x->in, &b, -1);

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -86,7 +85,6 @@ static int on_change(struct session *s, uint32_t req, struct fields *f)
     size_t hash_len, len;
 
     note.size = fields_get_u64(f);
-    note.mtime_ns = fields_get_u64(f);
     const char *hash = fields_get_bytes(f, &hash_len);
     const char *path = fields_get_bytes(f, &len);
     if (!fields_end(f) || note.change > FILE_DELETED ||
@@ -106,8 +104,6 @@ static int on_opened(struct session *s, uint32_t req, struct fields *f, struct m
 {
     struct stat st;
 
-    fields_get_u64(f); /* size and time: fstat knows them without asking the box */
-    fields_get_u64(f);
     if (!fields_end(f))
         return -1;
     struct file_request *r = request_find(s, req);

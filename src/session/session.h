@@ -82,7 +82,6 @@ struct file_note {
     char *path;
     int change; /* enum file_change of proto.h */
     uint64_t size;
-    uint64_t mtime_ns;
     uint8_t sha256[32];
     bool has_sha256;
 };

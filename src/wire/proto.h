@@ -54,9 +54,9 @@ enum file_msg {
     FILE_DELETE = 8,  /* u32 req, text path: a file, or a directory with all that is in it */
 
     FILE_DONE = 16,     /* u32 req, u32 errno (0: done), text reason */
-    FILE_OPENED = 17,   /* u32 req, u64 size, u64 mtime_ns; fd */
-    FILE_CHANGE = 18,   /* u32 req, u8 (enum file_change), u64 size, u64 mtime_ns, bytes sha256
-                         (32, or none), bytes path; then FILE_DONE ends the list */
+    FILE_OPENED = 17,   /* u32 req; fd */
+    FILE_CHANGE = 18,   /* u32 req, u8 (enum file_change), u64 size, bytes sha256 (32, or
+                           none), bytes path; then FILE_DONE ends the list */
     FILE_USED = 19,     /* u32 req, u64 bytes, u64 files */
     FILE_USAGE_IS = 20, /* u32 req, u64 cpu_us (all processes of the box, dead ones too), u64
                            peak_bytes, u64 times that no further process could be started */

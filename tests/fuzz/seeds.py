@@ -71,7 +71,7 @@ def message(kind, fields, flags=0):
 
 
 def change(req, path, kind=0, sha=b"\xab" * 32):
-    return message(CHANGE, u32(req) + u8(kind) + u64(5) + u64(6) + text(sha) + text(path))
+    return message(CHANGE, u32(req) + u8(kind) + u64(5) + text(sha) + text(path))
 
 
 def entries(req, *paths, flags=0):
@@ -91,17 +91,17 @@ FILES = {
     "full": usage + change(3, b"a") + ended + message(USED, u32(10) + u64(1 << 29) + u64(3)),
     "escape": usage + change(3, b"../etc/passwd"),
     "half-hash": usage + change(3, b"a", 0, b"abc"),
-    "opened": message(OPENED, u32(3) + u64(5) + u64(6), 1) + usage + ended,
-    "unasked": message(OPENED, u32(99) + u64(5) + u64(6), 1) + change(98, b"a") + ended + usage,
+    "opened": message(OPENED, u32(3), 1) + usage + ended,
+    "unasked": message(OPENED, u32(99), 1) + change(98, b"a") + ended + usage,
     "again": usage + ended + message(FILE_DONE, u32(10) + u32(28) + text(b"no"), 2),
-    "asked": message(OPENED, u32(5) + u64(5) + u64(6), 1) + message(USED, u32(6) + u64(1) + u64(2)) +
+    "asked": message(OPENED, u32(5), 1) + message(USED, u32(6) + u64(1) + u64(2)) +
              done_with(7) + done_with(8) + entries(9, b"a", b"a/b") + entries(9, b"b") + done_with(9) +
              usage + ended,
     "refused": done_with(5, 2, b"cannot open the file") + done_with(6) + done_with(7, 39) +
                done_with(8, 28) + done_with(9, 7),
     "no-order": entries(9, b"b", b"a"),
     "escaped": entries(9, b"a", b"../b"),
-    "no-file": message(OPENED, u32(5) + u64(5) + u64(6)),
+    "no-file": message(OPENED, u32(5)),
     "cancelled": entries(9, b"a", b"b", flags=8) + done_with(9) + entries(9, b"c", flags=4),
     "closed": done_with(7, flags=16) + done_with(8),
     "empty": u8(1) + u8(0),

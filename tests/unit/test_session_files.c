@@ -106,8 +106,6 @@ static void play_get(uint32_t req)
     }
     msg_begin(&b, FILE_OPENED);
     fields_put_u32(&b, req);
-    fields_put_u64(&b, 5);
-    fields_put_u64(&b, 0);
     if (init.manner == SEND_PIPE) {
         assert_that(pipe2(ends, O_CLOEXEC) == 0);
     } else {
@@ -311,7 +309,6 @@ static void begin_change(struct buf *b, uint32_t req, unsigned change, const cha
     fields_put_u32(b, req);
     fields_put_u8(b, (uint8_t)change);
     fields_put_u64(b, 10);
-    fields_put_u64(b, 20);
     fields_put_bytes(b, hash, n);
     fields_put_text(b, path);
 }
@@ -399,8 +396,6 @@ static void answers_to_nobody_are_dropped(void **state)
     say(&b, NULL);
     msg_begin(&o, FILE_OPENED);
     fields_put_u32(&o, req + 100);
-    fields_put_u64(&o, 1);
-    fields_put_u64(&o, 1);
     int before = dup(fd);
     close(before);
     for (int i = 0; i < 50; i++)

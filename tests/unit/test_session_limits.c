@@ -324,7 +324,6 @@ static void finish_with_space(uint64_t bytes, uint64_t files)
         if (m.type == FILE_CHANGES) {
             fields_put_u8(&b, FILE_CREATED);
             fields_put_u64(&b, 1);
-            fields_put_u64(&b, 2);
             fields_put_text(&b, "");
             fields_put_text(&b, "a.bin");
             msg_begin(&end, FILE_DONE);
