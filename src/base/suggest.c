@@ -10,7 +10,8 @@ static unsigned least(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-unsigned suggest_distance(const char *a, const char *b)
+/* How many letters must be put in, left out, changed or swapped to make b from a. */
+static unsigned distance_of(const char *a, const char *b)
 {
     unsigned d[WORD + 1][WORD + 1];
     size_t la = strlen(a), lb = strlen(b);
@@ -34,7 +35,7 @@ unsigned suggest_distance(const char *a, const char *b)
 
 void suggest_offer(const char *word, const char *candidate, const char **best, unsigned *distance)
 {
-    unsigned d = suggest_distance(word, candidate);
+    unsigned d = distance_of(word, candidate);
     size_t len = strlen(word);
 
     /* The beginning of a name is a likely word too: "doc" for "doctor". */

@@ -5,10 +5,6 @@
  */
 #pragma once
 
-#ifndef RETORT_VERSION
-#define RETORT_VERSION "0.1.0"
-#endif
-
 /* The exit statuses of the contract. Others come from the program that ran. */
 enum exit_status {
     EXIT_RAN = 0,

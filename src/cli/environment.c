@@ -41,7 +41,8 @@ static bool lies_in(const char *path, const char *dir)
     return strncmp(path, dir, len) == 0 && (path[len] == '/' || path[len] == '\0');
 }
 
-int environment_check_path(const char *path, struct err *e)
+/* May this directory be shown to guests? 0, or -1 with a reason. */
+static int check_path(const char *path, struct err *e)
 {
     static const char *const never[] = {"/proc", "/sys", "/dev"}; /* nor anything in them */
     static const char *const whole[] = {
@@ -83,7 +84,7 @@ static int add_path(struct environment *env, const char *path, struct err *e)
         clean[len - 1] = '\0';
     if (lies_in(clean, "/usr"))
         return 0;
-    if (environment_check_path(clean, e) < 0)
+    if (check_path(clean, e) < 0)
         return -1;
     for (; env->paths[n]; n++) {
         if (lies_in(clean, env->paths[n]))
@@ -97,7 +98,7 @@ static int add_path(struct environment *env, const char *path, struct err *e)
         return err_set(e, errno, "cannot see %s", clean);
     if (!S_ISDIR(st.st_mode))
         return err_set(e, 0, "%s is not a directory", clean);
-    if (!lies_in(real, "/usr") && environment_check_path(real, e) < 0)
+    if (!lies_in(real, "/usr") && check_path(real, e) < 0)
         return err_wrap(e, "%s", clean);
     env->paths[n] = xstrdup(clean);
     return 0;
@@ -200,7 +201,7 @@ static int load_prefix(const char *path, struct environment *env, struct err *e)
 
     if (!realpath(path, real))
         return err_set(e, errno, "there is no environment at %s", path);
-    if (!lies_in(real, "/usr") && environment_check_path(real, e) < 0)
+    if (!lies_in(real, "/usr") && check_path(real, e) < 0)
         return -1;
     cleanup_free char *python = xasprintf("%s/bin/python3", real);
     cleanup_free char *plain = xasprintf("%s/bin/python", real);

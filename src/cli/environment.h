@@ -16,6 +16,3 @@
 int environment_load(const char *name_or_path, const char *preload, struct environment *ret,
                      struct err *e);
 void environment_done(struct environment *env);
-
-/* May this directory be shown to guests? 0, or -1 with a reason. */
-int environment_check_path(const char *path, struct err *e);

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/fd.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/program.h"
@@ -226,7 +225,7 @@ static void banner(struct repl *r)
                buf_text(&text));
 }
 
-static int talk(struct repl *r, struct input *in, struct err *e)
+static int converse(struct repl *r, struct input *in, struct err *e)
 {
     bool person = input_is_terminal(in);
 
@@ -258,13 +257,13 @@ static int talk(struct repl *r, struct input *in, struct err *e)
     }
 }
 
-int repl_talk(struct repl *r, struct err *e)
+static int talk(struct repl *r, struct err *e)
 {
     struct input *in = input_new(&r->owner);
 
     if (input_is_terminal(in))
         banner(r);
-    int status = talk(r, in, e);
+    int status = converse(r, in, e);
     input_free(in);
     return status;
 }
@@ -304,7 +303,7 @@ static int run(struct repl *r)
     if (status > 0)
         status = status & TURN_SIGINT ? EXIT_INTERRUPTED : EXIT_TERMINATED;
     else if (status == 0)
-        status = json ? repl_json(r, &e) : repl_talk(r, &e);
+        status = json ? repl_json(r, &e) : talk(r, &e);
     guest_close(&r->guest);
     owner_stop(&r->owner);
     return status < 0 ? owner_failed(&e) : status;

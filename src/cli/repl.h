@@ -21,5 +21,4 @@ struct repl {
 
 /* With the owner started: read requests until the end. Returns the exit status, or -1 where retort
  * failed. */
-int repl_talk(struct repl *r, struct err *e);
 int repl_json(struct repl *r, struct err *e);

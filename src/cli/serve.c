@@ -10,7 +10,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/fd.h"
 #include "cli/cli.h"
 #include "cli/environment.h"

@@ -35,7 +35,6 @@ void show_end(struct show *s, const struct cell *c);
  * said to stop. */
 int show_files(struct show *s, struct guest *g, const struct cell *c);
 
-/* "12.3 kB", as a person reads a size; "64 MiB" for a limit that is a round number. */
+/* "64 MiB" for a limit that is a round number, else "12.3 kB". */
 #define SHOW_SIZE 24
-char *show_size(uint64_t bytes, char ret[SHOW_SIZE]);
 char *show_limit_size(uint64_t bytes, char ret[SHOW_SIZE]);

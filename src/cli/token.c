@@ -43,7 +43,7 @@ const char token_help[] =
 
 struct request {
     struct options options;
-    const char *action, *name;
+    const char *name;
     const char *state;
     struct quota quota;
     bool operator;

@@ -4,7 +4,6 @@
  * guess. All hashes are held in memory, and compared with every one of them in constant time.
  */
 #include <errno.h>
-#include <limits.h>
 #include <nettle/base64.h>
 #include <nettle/memops.h>
 #include <nettle/sha2.h>

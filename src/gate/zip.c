@@ -2,7 +2,6 @@
 #include "gate/zip.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>

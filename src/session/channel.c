@@ -8,7 +8,6 @@
  * all the time could hold us for ever otherwise.
  */
 #include <errno.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>

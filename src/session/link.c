@@ -5,12 +5,10 @@
  * its owner has closed meanwhile, which is not an error.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include "session/inside.h"
 #include "wire/fields.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "session/inside.h"
 
@@ -179,11 +178,6 @@ bool session_ended(const struct session *s)
 bool session_from_pool(const struct session *s)
 {
     return s->from_pool;
-}
-
-const struct limits *session_limits(const struct session *s)
-{
-    return &s->limits;
 }
 
 int session_must_be_idle(const struct session *s, struct err *e)

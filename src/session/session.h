@@ -147,7 +147,6 @@ void session_close_then(struct session *s, void (*gone)(void *ctx), void *ctx);
 bool session_busy(const struct session *s);
 bool session_ended(const struct session *s);
 bool session_from_pool(const struct session *s);
-const struct limits *session_limits(const struct session *s);
 
 /* Run a cell. The session must be open and idle. timeout_ms 0 takes the session's limit, LIMIT_NONE
  * lifts it. */
