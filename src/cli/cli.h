@@ -1,4 +1,29 @@
-/* cli: what all the verbs share. One file is one verb; main.c has the table of them.
+/* cli: what all the verbs share.
+ *
+ *   main.c          the table of verbs
+ *   run.c           the verbs, a file each
+ *   repl.c          … and repl_json.c, for a program instead of a person
+ *   serve.c
+ *   doctor.c        … and trials.c, what it does inside boxes
+ *   token.c
+ *
+ *   options.c       the command line of a verb
+ *   environment.c   from --environment to an interpreter
+ *   program.c       the text to run
+ *   place.c         where the boxes are: on this host, or on a server
+ *   owner.c         the loop in which a verb lives, over a keeper or a server
+ *   guest.c         one session as a verb holds it
+ *   guest_local.c   … in a box of our own keeper's
+ *   guest_remote.c  … on a server; remote_cell.c is a cell there
+ *   address.c       where a server is, and the token for it
+ *   client.c        calls of its API
+ *   events.c        server-sent events, as bytes come in
+ *
+ *   input.c         lines for the repl
+ *   outlet.c        our stdout and stderr
+ *   sanitise.c      a guest's text, made harmless for a terminal
+ *   show.c          a cell for a person
+ *   export.c        what a guest made, into a directory of the user's
  *
  * The CLI is an ordinary process of the person who typed it. It owns the sessions (see
  * session/session.h), and everything a box sends ends here: text for a terminal, pictures, files.

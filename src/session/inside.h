@@ -4,12 +4,21 @@
  *     link.c     messages to and from the keeper
  *     session.c  opening, closing, asking: the calls of session.h
  *     channel.c  bytes from a box: its two pipes, its frames
+ *     output.c   what a cell writes and shows, within bounds
+ *     display.c  from a frame to an output
  *     course.c   the course of a cell: the state machine below
+ *     meter.c    what a box has used, from its cgroup
  *     check.c    is it a complete piece of Python?
  *     verdict.c  what to call the end of a cell
  *     requests.c what its owner asks of a box's init
  *     files.c    what init answers
  *     waiting.c  the same calls, for who waits
+ *
+ * And what knows no session, for others too:
+ *
+ *     cell.c     making and filling a cell
+ *     cell_json.c, cell_from_json.c  a cell as the contract writes it, and back
+ *     utf8.c     telling text from bytes that only look like it
  *
  * States of a session, and what ends each:
  *
