@@ -13,27 +13,11 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
-#include "fake.h"
+#include "fixture.h"
 #include "session/inside.h"
 #include "wire/fields.h"
 
 #define EXITED(status) ((status) << 8)
-
-static struct fake f;
-
-static int setup(void **state)
-{
-    (void)state;
-    fake_open(&f);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fake_stop(&f);
-    return 0;
-}
 
 static void assert_told(const char *text)
 {
@@ -496,7 +480,7 @@ static void an_owner_may_close_while_the_tail_is_told(void **state)
     assert_null(f.session);
 }
 
-#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define test(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
 {

@@ -9,10 +9,8 @@
 
 #include <cmocka.h>
 
-#include "fake.h"
+#include "fixture.h"
 #include "wire/fields.h"
-
-static struct fake f;
 
 static struct told {
     bool answered;
@@ -22,17 +20,8 @@ static struct told {
 
 static int setup(void **state)
 {
-    (void)state;
     memset(told, 0, sizeof(told));
-    fake_open(&f);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fake_stop(&f);
-    return 0;
+    return fixture_setup(state);
 }
 
 static void on_answer(void *ctx, const struct check_answer *a)
@@ -188,7 +177,7 @@ static void the_answer_may_close_the_session(void **state)
     assert_false(told[0].answered);
 }
 
-#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define test(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
 
 int main(void)
 {

@@ -14,11 +14,9 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
-#include "fake.h"
+#include "fixture.h"
 #include "session/inside.h"
 #include "wire/fields.h"
-
-static struct fake f;
 
 /* What the thread does and has seen. */
 static struct {
@@ -28,20 +26,11 @@ static struct {
     uint64_t announced;
 } init;
 
-static int setup(void **state)
-{
-    (void)state;
-    fake_open(&f);
-    return 0;
-}
-
 static int teardown(void **state)
 {
-    (void)state;
-    fake_stop(&f);
     buf_done(&init.got);
     memset(&init, 0, sizeof(init));
-    return 0;
+    return fixture_teardown(state);
 }
 
 static void answer_done(uint32_t req, uint32_t error, const char *reason)
@@ -484,7 +473,7 @@ static void a_late_check_is_forgiven(void **state)
     fake_finish(&f, DONE_OK);
 }
 
-#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define test(name) cmocka_unit_test_setup_teardown(name, fixture_setup, teardown)
 
 int main(void)
 {

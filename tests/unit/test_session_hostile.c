@@ -12,25 +12,9 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
-#include "fake.h"
+#include "fixture.h"
 #include "session/inside.h"
 #include "wire/fields.h"
-
-static struct fake f;
-
-static int setup(void **state)
-{
-    (void)state;
-    fake_open(&f);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fake_stop(&f);
-    return 0;
-}
 
 /* The session was killed for something that is no message. */
 static void assert_violation(void)
@@ -259,7 +243,7 @@ static void half_a_frame_is_no_excuse(void **state)
     assert_true(fake_crashed(&f, "the interpreter was killed by signal 9 (Killed)"));
 }
 
-#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define test(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
 {

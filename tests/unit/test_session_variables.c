@@ -11,28 +11,12 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
-#include "fake.h"
+#include "fixture.h"
 #include "session/cell.h"
 #include "session/cell_json.h"
 #include "session/inside.h"
 
 #define ONE "{\"name\":\"a\",\"type\":\"int\",\"size\":28,\"text\":\"1\"}"
-
-static struct fake f;
-
-static int setup(void **state)
-{
-    (void)state;
-    fake_open(&f);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    fake_stop(&f);
-    return 0;
-}
 
 static void answer(const char *json)
 {
@@ -261,21 +245,22 @@ static void they_are_bounded(void **state)
     assert_null(read_back(buf_text(&text)));
 }
 
+#define test(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(they_are_not_a_cell, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_came_between_cells_stays_for_the_next, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_session_closed_meanwhile_leaks_nothing, setup, teardown),
-        cmocka_unit_test_setup_teardown(one_at_a_time, setup, teardown),
-        cmocka_unit_test_setup_teardown(another_number_is_not_its_end, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_repr_without_end_meets_the_time_limit, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_repr_that_crashes_ends_the_session, setup, teardown),
-        cmocka_unit_test_setup_teardown(without_a_meter_init_tells_what_it_took, setup, teardown),
-        cmocka_unit_test_setup_teardown(sound_answers_are_taken, setup, teardown),
-        cmocka_unit_test_setup_teardown(others_are_not, setup, teardown),
-        cmocka_unit_test_setup_teardown(they_are_bounded, setup, teardown),
+        test(they_are_not_a_cell),
+        test(what_came_between_cells_stays_for_the_next),
+        test(a_session_closed_meanwhile_leaks_nothing),
+        test(one_at_a_time),
+        test(another_number_is_not_its_end),
+        test(a_repr_without_end_meets_the_time_limit),
+        test(a_repr_that_crashes_ends_the_session),
+        test(without_a_meter_init_tells_what_it_took),
+        test(sound_answers_are_taken),
+        test(others_are_not),
+        test(they_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
