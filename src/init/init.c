@@ -90,16 +90,26 @@ static void answer_done(struct init *in, uint32_t req, int error, const char *re
 
 /* ---- requests ---- */
 
+/* The path, with which the request ends. false: there is none, and that has been answered. */
+static bool get_path(struct init *in, struct fields *f, uint32_t req, char ret[FILES_PATH])
+{
+    fields_get_text(f, ret, FILES_PATH);
+    if (!fields_end(f))
+        answer_done(in, req, EINVAL, "the path is too long or not a path");
+    return fields_end(f);
+}
+
 static void on_put(struct init *in, struct fields *f, struct msg *m)
 {
     char path[FILES_PATH];
     struct err e;
 
     uint32_t req = fields_get_u32(f);
-    fields_get_text(f, path, sizeof(path));
     cleanup_fd int pipe = msg_take_fd(m, 0);
-    if (!fields_end(f) || pipe < 0)
-        answer_done(in, req, EINVAL, "the path is too long or not a path");
+    if (!get_path(in, f, req, path))
+        return;
+    if (pipe < 0)
+        answer_done(in, req, EINVAL, "there is no pipe with it");
     else if (transfers_begin(&in->transfers, req, path, &pipe, &e) < 0)
         answer_done(in, req, e.code, e.text);
 }
@@ -121,11 +131,8 @@ static void on_get(struct init *in, struct fields *f, struct msg *m)
     (void)m;
 
     uint32_t req = fields_get_u32(f);
-    fields_get_text(f, path, sizeof(path));
-    if (!fields_end(f)) {
-        answer_done(in, req, EINVAL, "the path is too long or not a path");
+    if (!get_path(in, f, req, path))
         return;
-    }
     cleanup_fd int fd = files_open(path, &e);
     if (fd < 0) {
         answer_done(in, req, e.code, e.text);
@@ -238,11 +245,8 @@ static void on_delete(struct init *in, struct fields *f, struct msg *m)
     (void)m;
 
     uint32_t req = fields_get_u32(f);
-    fields_get_text(f, path, sizeof(path));
-    if (!fields_end(f)) {
-        answer_done(in, req, EINVAL, "the path is too long or not a path");
+    if (!get_path(in, f, req, path))
         return;
-    }
     int result = files_delete(path, &e);
     changes_forget(&in->changes, path); /* what is gone now was not a cell's doing */
     if (result < 0)
