@@ -6,7 +6,10 @@
 #include <signal.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/buf.h"
 
 void fd_close(int *fd)
 {
@@ -80,6 +83,26 @@ int fd_get_text(int dirfd, const char *path, char *ret, size_t size, struct err 
         return err_set(e, EFBIG, "cannot read %s", path);
     ret[n] = '\0';
     return 0;
+}
+
+static int make_dir(const char *path, mode_t mode, struct err *e)
+{
+    if (mkdir(path, mode) < 0 && errno != EEXIST)
+        return err_set(e, errno, "cannot make the directory %s", path);
+    return 0;
+}
+
+int fd_make_dirs(const char *path, mode_t mode, struct err *e)
+{
+    cleanup_free char *part = xstrdup(path);
+
+    for (char *slash = part; (slash = strchr(slash + 1, '/'));) {
+        *slash = '\0';
+        if (make_dir(part, mode, e) < 0)
+            return -1;
+        *slash = '/';
+    }
+    return make_dir(part, mode, e);
 }
 
 int fd_set_nonblock(int fd)

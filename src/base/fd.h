@@ -26,6 +26,9 @@ int fd_put_text(int dirfd, const char *path, const char *text, struct err *e);
 /* Read a small file whole as a string. -1 where it does not fit. */
 int fd_get_text(int dirfd, const char *path, char *ret, size_t size, struct err *e);
 
+/* Make the directory, and those above it that are missing. `path` is not empty. */
+int fd_make_dirs(const char *path, mode_t mode, struct err *e);
+
 int fd_set_nonblock(int fd);
 
 /* write() to a pipe without SIGPIPE, which a library may not ignore for its process. */

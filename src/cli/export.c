@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,26 +15,12 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/path.h"
 
 #define FIGURES_MAX 100000
 #define BOUND_MAX (64ull << 30) /* also where the workspace has no limit */
 
 /* ---- the directory ---- */
-
-static int make_parents(const char *dir)
-{
-    cleanup_free char *path = xstrdup(dir);
-
-    for (char *p = path + 1; *p; p++) {
-        if (*p != '/')
-            continue;
-        *p = '\0';
-        if (mkdir(path, 0777) < 0 && errno != EEXIST)
-            return -1;
-        *p = '/';
-    }
-    return mkdir(path, 0777) < 0 && errno != EEXIST ? -1 : 0;
-}
 
 static bool is_empty(int dir_fd)
 {
@@ -57,8 +42,8 @@ int export_open(struct export *x, const char *dir, uint64_t bound, struct err *e
 {
     if (!*dir)
         return err_set(e, 0, "the directory for results has an empty name");
-    if (make_parents(dir) < 0)
-        return err_set(e, errno, "cannot make the directory %s", dir);
+    if (fd_make_dirs(dir, 0777, e) < 0)
+        return -1;
     cleanup_fd int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return err_set(e, errno, "cannot open the directory %s", dir);
@@ -87,24 +72,9 @@ void export_close(struct export *x)
 
 /* ---- names ---- */
 
-bool export_plain_path(const char *path)
-{
-    if (strlen(path) >= PATH_MAX)
-        return false;
-    for (const char *at = path;; at++) {
-        size_t part = strcspn(at, "/");
-        if (part == 0 || part > NAME_MAX || (part == 1 && at[0] == '.') ||
-            (part == 2 && at[0] == '.' && at[1] == '.'))
-            return false;
-        at += part;
-        if (!*at)
-            return true;
-    }
-}
-
 static int check_path(const struct export *x, const char *path, struct err *e)
 {
-    if (!export_plain_path(path))
+    if (path_check(path, strlen(path)))
         return err_set(e, 0, "not a name for a file");
     if (!x->fresh && (path[0] == '.' || strstr(path, "/.")))
         return err_set(e, 0, "hidden names are copied only into a directory that was empty");
@@ -128,7 +98,7 @@ static int walk(int root_fd, const char *path, int *ret_fd, const char **ret_las
     if (at < 0)
         return err_set(e, errno, "cannot open the directory");
     for (const char *slash; (slash = strchr(path, '/')); path = slash + 1) {
-        char name[NAME_MAX + 1];
+        char name[PATH_PART_LONGEST + 1];
         memcpy(name, path, (size_t)(slash - path));
         name[slash - path] = '\0';
         if (mkdirat(at, name, 0777) < 0 && errno != EEXIST)

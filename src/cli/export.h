@@ -28,9 +28,6 @@ int export_open(struct export *x, const char *dir, uint64_t bound, struct err *e
 void export_bound(struct export *x, uint64_t bound);
 void export_close(struct export *x);
 
-/* Is it a relative path without empty, "." or ".." parts? */
-bool export_plain_path(const char *path);
-
 /* Write what can be read from fd, a regular file, as `path` beneath the directory. An older file of
  * that name is replaced. */
 int export_file(struct export *x, const char *path, int fd, uint64_t *ret_size, struct err *e);

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/path.h"
 #include "cli/export.h"
 #include "cli/remote.h"
 #include "cli/sanitise.h"
@@ -411,7 +412,7 @@ static int remote_get(struct guest *g, const char *path, int scratch, uint64_t m
         return err_set(e, errno, "cannot make a file");
     if (g->remote->ended)
         return err_set(e, 0, "the box is gone, with its interpreter");
-    if (!export_plain_path(path))
+    if (path_check(path, strlen(path)))
         return err_set(e, 0, "not a name for a file");
     cleanup_call struct call *call = file_call(g->remote, path, &spec);
     int turn = wait_for(g, call, e);

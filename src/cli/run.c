@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/path.h"
 #include "cli/cli.h"
 #include "cli/export.h"
 #include "cli/guest.h"
@@ -80,7 +81,7 @@ static int add_upload(struct job *j, char *arg)
         const char *slash = strrchr(arg, '/');
         name = slash ? slash + 1 : arg;
     }
-    if (!export_plain_path(name))
+    if (path_check(name, strlen(name)))
         return usage_error("run", "-f: \"%s\" cannot be the name of a file in the workspace", name);
     for (unsigned i = 0; i < j->n_uploads; i++) {
         if (strcmp(j->uploads[i].name, name) == 0)

@@ -3,12 +3,11 @@
 
 #include <string.h>
 
+#include "base/path.h"
 #include "gate/authority.h"
 #include "gate/syntax.h"
 #include "session/utf8.h"
 
-#define PATH_LONGEST 4095
-#define PART_LONGEST 255
 #define PATH_DEEPEST 64
 
 /* ---- Range ---- */
@@ -63,37 +62,17 @@ int header_range(const char *value, uint64_t size, uint64_t *ret_first, uint64_t
 
 /* ---- paths ---- */
 
-static int check_part(const char *part, size_t len, struct err *e)
-{
-    if (len == 0)
-        return err_set(e, 0, "a path must be relative and have no empty part");
-    if (part[0] == '.' && (len == 1 || (len == 2 && part[1] == '.')))
-        return err_set(e, 0, "a path must not have \".\" or \"..\" as a part");
-    if (len > PART_LONGEST)
-        return err_set(e, 0, "a part of a path must not be longer than %d bytes", PART_LONGEST);
-    return 0;
-}
-
 int header_check_path(const char *path, size_t len, struct err *e)
 {
-    const char *end = path + len;
-    unsigned depth = 0;
+    enum path_fault fault = path_check(path, len);
+    unsigned depth = 1;
 
-    if (len == 0)
-        return err_set(e, 0, "a path must not be empty");
-    if (len > PATH_LONGEST)
-        return err_set(e, 0, "a path must not be longer than %d bytes", PATH_LONGEST);
-    if (memchr(path, '\0', len))
-        return err_set(e, 0, "a path must not have a NUL in it");
-    for (const char *part = path; part <= end;) {
-        const char *slash = memchr(part, '/', (size_t)(end - part));
-        const char *stop = slash ? slash : end;
-        if (check_part(part, (size_t)(stop - part), e) < 0)
-            return -1;
-        if (++depth > PATH_DEEPEST)
-            return err_set(e, 0, "a path must not have more than %d parts", PATH_DEEPEST);
-        part = stop + 1;
-    }
+    if (fault)
+        return err_set(e, 0, "%s", path_fault_text(fault));
+    for (size_t i = 0; i < len; i++)
+        depth += path[i] == '/';
+    if (depth > PATH_DEEPEST)
+        return err_set(e, 0, "a path must not have more than %d parts", PATH_DEEPEST);
     return 0;
 }
 
@@ -103,7 +82,7 @@ int header_file_path(const char *raw, char **ret, struct err *e)
     size_t len = strlen(raw);
 
     if (len > 3 * PATH_LONGEST)
-        return err_set(e, 0, "a path must not be longer than %d bytes", PATH_LONGEST);
+        return err_set(e, 0, "%s", path_fault_text(PATH_LONG));
     if (syntax_percent_decode(&path, raw, len) < 0)
         return err_set(e, 0, "a %% in a path must be followed by two hexadecimal digits");
     if (header_check_path(buf_text(&path), path.len, e) < 0)

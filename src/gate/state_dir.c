@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,22 +21,6 @@ static char *default_dir(void)
     if (xdg && xdg[0] == '/')
         return xasprintf("%s/retort", xdg);
     return home ? xasprintf("%s/.local/state/retort", home) : NULL;
-}
-
-/* mkdir -p, with 0700 for all that is new, as the XDG specification has it. */
-static int make_dirs(const char *dir, struct err *e)
-{
-    cleanup_free char *path = xstrdup(dir);
-
-    for (char *slash = path + 1; (slash = strchr(slash, '/')); slash++) {
-        *slash = '\0';
-        if (mkdir(path, 0700) < 0 && errno != EEXIST)
-            return err_set(e, errno, "cannot make the directory %s", path);
-        *slash = '/';
-    }
-    if (mkdir(path, 0700) < 0 && errno != EEXIST)
-        return err_set(e, errno, "cannot make the directory %s", path);
-    return 0;
 }
 
 static int open_dir(const char *dir, struct stat *ret, struct err *e)
@@ -58,7 +41,8 @@ int state_dir(const char *given, bool make, char **ret, struct err *e)
         return err_set(e, 0, "there is no home directory to keep anything in: name one (--state)");
     if (!*dir)
         return err_set(e, 0, "the state directory has an empty name");
-    if (make && make_dirs(dir, e) < 0)
+    /* 0700, as the XDG specification has it. */
+    if (make && fd_make_dirs(dir, 0700, e) < 0)
         return -1;
     cleanup_fd int fd = open_dir(dir, &sb, e);
     if (fd < 0)

@@ -43,23 +43,14 @@ static int open_safely(int dir, const char *path, uint64_t flags)
     return (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
 }
 
-/* Relative, no empty, "." or ".." component. The kernel would refuse the dangerous ones; this is for
- * a clear answer, and so that one file has one name. */
 int files_check(const char *path, struct err *e)
 {
-    const char *p = path;
+    enum path_fault fault = path_check(path, strlen(path));
 
-    do {
-        size_t n = strcspn(p, "/");
-        if (n == 0)
-            return err_set(e, EINVAL, "a path must be relative and have no empty part");
-        if ((n == 1 && p[0] == '.') || (n == 2 && p[0] == '.' && p[1] == '.'))
-            return err_set(e, EINVAL, "a path must not have \".\" or \"..\" in it");
-        if (n > 255)
-            return err_set(e, ENAMETOOLONG, "a part of the path is longer than 255 bytes");
-        p += n;
-    } while (*p++ == '/');
-    return 0;
+    if (!fault)
+        return 0;
+    return err_set(e, fault == PATH_LONG || fault == PATH_LONG_PART ? ENAMETOOLONG : EINVAL, "%s",
+                   path_fault_text(fault));
 }
 
 int files_open(const char *path, struct err *e)
@@ -87,7 +78,7 @@ int files_stat(const char *path, struct stat *ret)
 
 int files_parent(const char *path, const char **ret_name, struct err *e)
 {
-    char part[256];
+    char part[PATH_PART_LONGEST + 1];
 
     if (files_check(path, e) < 0)
         return -1;

@@ -5,8 +5,9 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
+#include "base/path.h"
 
-#define FILES_PATH 4096
+#define FILES_PATH (PATH_LONGEST + 1)
 
 /* Open the workspace, which is at `path`, once. */
 int files_init(const char *path, struct err *e);

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/path.h"
 #include "session/cell.h"
 #include "wire/proto.h"
 
 #define OUTPUTS_MAX 20000
 #define FILES_MAX 20000
-#define PATH_LONGEST 4095
 
 static int wrong(struct err *e, const char *member)
 {

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/path.h"
 #include "session/inside.h"
 #include "session/utf8.h"
 
@@ -19,21 +20,6 @@
 #define LIST_MAX 20000 /* entries of one list, and bytes of their paths: */
 #define LIST_BYTES (8u << 20)
 #define TURN 32 /* messages in one turn of the loop */
-
-bool files_path_ok(const char *path, size_t len)
-{
-    if (len == 0 || len > FILES_PATH_LONGEST || memchr(path, '\0', len))
-        return false;
-    for (size_t at = 0, next; at <= len; at = next + 1) {
-        const char *slash = at < len ? memchr(path + at, '/', len - at) : NULL;
-        next = slash ? (size_t)(slash - path) : len;
-        size_t part = next - at;
-        if (part == 0 || (part == 1 && path[at] == '.') ||
-            (part == 2 && path[at] == '.' && path[at + 1] == '.'))
-            return false;
-    }
-    return true;
-}
 
 /* ---- answers ---- */
 
@@ -88,7 +74,7 @@ static int on_change(struct session *s, uint32_t req, struct fields *f)
     const char *hash = fields_get_bytes(f, &hash_len);
     const char *path = fields_get_bytes(f, &len);
     if (!fields_end(f) || note.change > FILE_DELETED ||
-        (hash_len != 0 && hash_len != sizeof(note.sha256)) || !files_path_ok(path, len))
+        (hash_len != 0 && hash_len != sizeof(note.sha256)) || path_check(path, len))
         return -1;
     if (!s->cell || req != s->course.changes_req || s->cell->n_files >= NOTES_MAX)
         return 0;
@@ -172,7 +158,7 @@ static int note_entry(struct file_request *r, const char *path, size_t len, uint
     if (r->cut)
         return 0;
     if (!r->last)
-        r->last = xcalloc(1, FILES_PATH_LONGEST + 1);
+        r->last = xcalloc(1, PATH_LONGEST + 1);
     /* Each path once: whoever keeps them, or makes an archive of them, need not look. */
     int order = strncmp(r->last, path, len);
     if (r->n_listed > 0 && (order > 0 || (order == 0 && strlen(r->last) >= len)))
@@ -199,7 +185,7 @@ static int on_entries(struct session *s, uint32_t req, struct fields *f)
         uint64_t mtime_ns = fields_get_u64(f);
         size_t len;
         const char *path = fields_get_bytes(f, &len);
-        if (f->failed || !files_path_ok(path, len))
+        if (f->failed || path_check(path, len))
             return -1;
         if (r && note_entry(r, path, len, size, mtime_ns) < 0)
             return -1;

@@ -61,7 +61,6 @@
 #define CPU_CHECK_US 5000        /* the least time between two looks at the CPU meter */
 #define FILES_PATIENCE_US                                                                          \
     30000000 /* for init's answers to requests for files, without any progress */
-#define FILES_PATH_LONGEST 4095
 #define SCRATCH (256u << 10)
 
 enum session_state { OPENING, IDLE, RUNNING, STOPPING, SILENT, DYING, SETTLING, ENDED };
@@ -321,6 +320,4 @@ void requests_timer(struct session *s, int64_t now_us);
 
 /* ---- files.c ---- */
 void files_read(struct session *s);
-/* A path that may be given to init, or come from it. */
-bool files_path_ok(const char *path, size_t len);
 int files_handle(struct session *s, struct msg *m);

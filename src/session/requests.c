@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/path.h"
 #include "session/inside.h"
 
 #define REQUESTS_MAX 64    /* under way in one session */
@@ -207,7 +208,7 @@ static int must_be_askable(const struct session *s, const char *path, struct err
     if (n >= REQUESTS_MAX)
         return refuse(e, EBUSY,
                       "too many requests for files are under way in this session; wait for one");
-    if (path && !files_path_ok(path, strlen(path))) {
+    if (path && path_check(path, strlen(path))) {
         err_set(e, 0,
                 "\"%.200s\" is not a path in the workspace: it must be relative, without \".\", "
                 "\"..\" or empty parts",

@@ -384,6 +384,8 @@ static void the_paths_of_a_list_are_bounded(void **state)
     (void)state;
 
     memset(path, 'x', sizeof(path));
+    for (size_t i = 200; i < sizeof(path); i += 200)
+        path[i] = '/';
     path[sizeof(path) - 1] = '\0';
     assert_non_null(session_ask_list(f.session, entry, done, &t, &e));
     uint32_t req = hear(FILE_LIST, NULL, NULL);
