@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/home.h"
+#include "base/keyvalue.h"
 
 #define LINKS_MAX 16
 #define CONF_SIZE (64 << 10)
@@ -218,15 +219,6 @@ static int load_prefix(const char *path, struct environment *env, struct err *e)
 
 /* ---- a file ---- */
 
-static char *trim(char *text)
-{
-    while (isspace((unsigned char)*text))
-        text++;
-    for (size_t n = strlen(text); n && isspace((unsigned char)text[n - 1]); n--)
-        text[n - 1] = '\0';
-    return text;
-}
-
 /* "~/venv" as people write it in their own configuration. */
 static char *expand_home(const char *word)
 {
@@ -262,8 +254,11 @@ static int set_preload(struct environment *env, const char *value, struct err *e
     return 0;
 }
 
-static int set_key(struct environment *env, const char *key, char *value, struct err *e)
+static int set_key(void *ctx, unsigned line, const char *key, char *value, struct err *e)
 {
+    struct environment *env = ctx;
+    (void)line;
+
     if (strcmp(key, "python") == 0) {
         cleanup_free char *python = expand_home(value);
         return set_python(env, python, e);
@@ -275,30 +270,10 @@ static int set_key(struct environment *env, const char *key, char *value, struct
     return err_set(e, 0, "there is no key \"%s\": python, paths and preload are known", key);
 }
 
-static int parse_line(struct environment *env, char *line, struct err *e)
-{
-    line = trim(line);
-    if (!*line || *line == '#')
-        return 0;
-    char *equals = strchr(line, '=');
-    if (!equals)
-        return err_set(e, 0, "\"%s\" is not \"key = value\"", line);
-    *equals = '\0';
-    return set_key(env, trim(line), trim(equals + 1), e);
-}
-
 static int load_file(const char *file, char *text, struct environment *env, struct err *e)
 {
-    unsigned number = 1;
-
-    for (char *line = text; line; number++) {
-        char *end = strchr(line, '\n');
-        if (end)
-            *end = '\0';
-        if (parse_line(env, line, e) < 0)
-            return err_wrap(e, "%s:%u", file, number);
-        line = end ? end + 1 : NULL;
-    }
+    if (keyvalue_each(file, text, set_key, env, e) < 0)
+        return -1;
     if (!env->python)
         return err_set(e, 0, "%s: the line \"python = …\" is missing", file);
     return add_interpreter(env, e) < 0 ? err_wrap(e, "%s", file) : 0;

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/keyvalue.h"
 #include "base/suggest.h"
 #include "gate/authority.h"
 #include "gate/headers.h"
@@ -315,57 +316,23 @@ int config_set(struct config *c, const char *key, const char *value, struct err 
 
 /* ---- a file ---- */
 
-/* Cut blanks off both ends, in place. */
-static char *trim(char *text)
-{
-    text += strspn(text, " \t\r");
-    for (size_t n = strlen(text); n && strchr(" \t\r", text[n - 1]); n--)
-        text[n - 1] = '\0';
-    return text;
-}
+struct loading {
+    struct config *config;
+    unsigned seen[N_KEYS]; /* in which line */
+};
 
-static void cut_comment(char *line)
+static int take(void *ctx, unsigned line, const char *key, char *value, struct err *e)
 {
-    for (char *p = line; (p = strchr(p, '#')); p++) {
-        if (p == line || p[-1] == ' ' || p[-1] == '\t') {
-            *p = '\0';
-            return;
-        }
-    }
-}
+    struct loading *l = ctx;
+    const struct key *k = find(key, e);
 
-static int load_line(struct config *c, char *line, unsigned number, unsigned *seen, struct err *e)
-{
-    cut_comment(line);
-    line = trim(line);
-    if (!*line)
-        return 0;
-    char *equals = strchr(line, '=');
-    if (!equals)
-        return err_set(e, 0, "\"%s\" is not \"key = value\"", line);
-    *equals = '\0';
-    const struct key *k = find(trim(line), e);
     if (!k)
         return -1;
-    if (seen[k - keys])
-        return err_set(e, 0, "%s is in line %u already", k->name, seen[k - keys]);
-    seen[k - keys] = number;
-    return set_named(c, k, trim(equals + 1), e);
-}
-
-static int load_text(struct config *c, char *text, const char *path, struct err *e)
-{
-    unsigned seen[N_KEYS] = {0}, number = 1;
-
-    for (char *line = text; line; number++) {
-        char *end = strchr(line, '\n');
-        if (end)
-            *end = '\0';
-        if (load_line(c, line, number, seen, e) < 0)
-            return err_wrap(e, "%s:%u", path, number);
-        line = end ? end + 1 : NULL;
-    }
-    return 0;
+    unsigned *seen = &l->seen[k - keys];
+    if (*seen)
+        return err_set(e, 0, "%s is in line %u already", k->name, *seen);
+    *seen = line;
+    return set_named(l->config, k, value, e);
 }
 
 int config_load(struct config *c, const char *path, struct err *e)
@@ -382,5 +349,5 @@ int config_load(struct config *c, const char *path, struct err *e)
         return err_set(e, EFBIG, "cannot read %s", path);
     if (memchr(text, '\0', (size_t)n))
         return err_set(e, 0, "%s is not a text file", path);
-    return load_text(c, text, path, e);
+    return keyvalue_each(path, text, take, &(struct loading){.config = c}, e);
 }

@@ -107,7 +107,7 @@ class Environment(cli.Case):
 
     def test_by_name(self):
         path = self.make_venv()
-        env = self.configure(f"# mine\n\npython = {path}/bin/python3\npreload = colorsys  wave\n")
+        env = self.configure(f"# mine\n\npython = {path}/bin/python3\npreload = colorsys  wave  # both\n")
         done = cli.run("run", "--environment", "own", "-c",
                        "import sys\nprint(sys.prefix, 'wave' in sys.modules)", env=env)
         self.assertStatus(done, 0)
