@@ -125,8 +125,7 @@ static enum reading read_cell(struct repl *r, struct input *in, unsigned n, stru
 
 /* ---- running it ---- */
 
-/* A fresh session where there is none that lives. Returns 0, a set of enum turn, or -1. */
-static int fresh_session(struct repl *r, struct err *e)
+int repl_fresh(struct repl *r, struct err *e)
 {
     guest_close(&r->guest);
     return guest_open(&r->guest, &r->owner, &r->options.limits, &r->show.view, e);
@@ -148,7 +147,7 @@ static int wait_for_cell(struct repl *r, struct err *e)
 
 static int revive(struct repl *r, struct err *e)
 {
-    int turn = fresh_session(r, e);
+    int turn = repl_fresh(r, e);
 
     if (turn == 0)
         outlet_note(&r->owner.out, "the interpreter is gone, and its variables with it; "
@@ -298,7 +297,7 @@ static int run(struct repl *r)
     if (place_start(&r->place, &r->owner, &r->options, &e) < 0)
         return owner_failed(&e);
     show_init(&r->show, &r->owner.out, &r->guest.limits, r->out_dir ? &r->export : NULL, json);
-    int status = fresh_session(r, &e);
+    int status = repl_fresh(r, &e);
     export_bound(&r->export, r->guest.limits.disk);
     if (status > 0)
         status = status & TURN_SIGINT ? EXIT_INTERRUPTED : EXIT_TERMINATED;

@@ -19,6 +19,9 @@ struct repl {
     char label[32]; /* "Out[3]: " */
 };
 
+/* A fresh session where there is none that lives. Returns 0, a set of enum turn, or -1. */
+int repl_fresh(struct repl *r, struct err *e);
+
 /* With the owner started: read requests until the end. Returns the exit status, or -1 where retort
  * failed. */
 int repl_json(struct repl *r, struct err *e);

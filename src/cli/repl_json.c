@@ -166,10 +166,8 @@ static int pump(struct talk *t, struct err *e)
         if (q.answer) {
             answer(t, q.answer);
         } else {
-            if (guest_ended(&r->guest)) {
-                guest_close(&r->guest);
-                turn = guest_open(&r->guest, &r->owner, &r->options.limits, &r->show.view, e);
-            }
+            if (guest_ended(&r->guest))
+                turn = repl_fresh(r, e);
             if (turn == 0)
                 turn = guest_start(&r->guest, q.code, q.len, q.timeout_ms, e);
             t->running = turn == 0;
