@@ -35,6 +35,31 @@ static int take_signals(struct owner *o, struct err *e)
     return o->signal_fd < 0 ? err_set(e, errno, "signalfd") : 0;
 }
 
+int owner_keep(const struct keeper_options *options, struct keeper *ret, struct vessel **ret_vessel,
+               struct err *e)
+{
+    struct keeper k;
+
+    if (keeper_start(options, &k, e) < 0)
+        return -1;
+    struct vessel *v = vessel_new(k.fd, e);
+    if (!v) {
+        fd_close(&k.fd);
+        keeper_stop(&k);
+        return -1;
+    }
+    *ret = k;
+    *ret_vessel = v;
+    return 0;
+}
+
+void owner_let_go(struct keeper *k, struct vessel *v)
+{
+    vessel_free(v);
+    if (k->ground)
+        keeper_stop(k);
+}
+
 int owner_start(struct owner *o, const struct environment *env, const struct limits *limits,
                 struct err *e)
 {
@@ -42,17 +67,13 @@ int owner_start(struct owner *o, const struct environment *env, const struct lim
         .environments = env, .n_environments = 1, .limits = *limits, .boxes = FEW_BOXES};
 
     *o = (struct owner){.signal_fd = -1};
-    if (keeper_start(&options, &o->keeper, e) < 0)
+    if (owner_keep(&options, &o->keeper, &o->vessel, e) < 0)
         return -1;
     outlet_init(&o->out);
-    o->vessel = vessel_new(o->keeper.fd, e);
-    if (!o->vessel)
-        fd_close(&o->keeper.fd);
-    if (!o->vessel || take_signals(o, e) < 0) {
-        owner_stop(o);
-        return -1;
-    }
-    return 0;
+    if (take_signals(o, e) == 0)
+        return 0;
+    owner_stop(o);
+    return -1;
 }
 
 int owner_connect(struct owner *o, const struct address *a, const struct wish *wish, struct err *e)
@@ -73,11 +94,8 @@ void owner_stop(struct owner *o)
     if (o->client)
         client_free(o->client);
     o->client = NULL;
-    if (o->vessel)
-        vessel_free(o->vessel);
+    owner_let_go(&o->keeper, o->vessel);
     o->vessel = NULL;
-    if (o->keeper.ground)
-        keeper_stop(&o->keeper);
     /* Last, and with the signals as they were: a reader that never reads must not keep boxes alive,
      * nor hold us against a Ctrl-C. */
     if (o->signal_fd >= 0)

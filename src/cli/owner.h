@@ -36,6 +36,12 @@ struct owner {
     struct outlet out;
 };
 
+/* A keeper and a vessel on it, for who has a loop of his own. */
+int owner_keep(const struct keeper_options *options, struct keeper *ret, struct vessel **ret_vessel,
+               struct err *e);
+/* The end of both, also where they were never started (NULL, and zeroes). */
+void owner_let_go(struct keeper *k, struct vessel *v);
+
 /* Start a keeper with one environment and no ready boxes. From here on, signals come through
  * owner_turn, and owner_stop must be called. */
 int owner_start(struct owner *o, const struct environment *env, const struct limits *limits,

@@ -15,6 +15,7 @@
 #include "cli/environment.h"
 #include "cli/options.h"
 #include "cli/owner.h"
+#include "gate/authority.h"
 #include "gate/config.h"
 #include "gate/confine.h"
 #include "gate/gate.h"
@@ -141,26 +142,6 @@ static bool is_loopback(const struct sockaddr *a)
     return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
 }
 
-/* "127.0.0.1:8722", "[::1]:8722", "localhost:0". */
-static int split_address(const char *text, char *host, size_t size, const char **ret_port)
-{
-    const char *colon = strrchr(text, ':');
-    size_t len = colon ? (size_t)(colon - text) : 0;
-
-    if (!colon || len == 0 || !colon[1])
-        return -1;
-    if (text[0] == '[' && text[len - 1] == ']') {
-        text++;
-        len -= 2;
-    }
-    if (len >= size)
-        return -1;
-    memcpy(host, text, len);
-    host[len] = '\0';
-    *ret_port = colon + 1;
-    return 0;
-}
-
 static int bind_to(struct server *s, const struct addrinfo *a, struct err *e)
 {
     const int one = 1;
@@ -188,12 +169,13 @@ static int bind_to(struct server *s, const struct addrinfo *a, struct err *e)
 static int open_port(struct server *s, struct err *e)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    struct authority at;
     struct addrinfo *found;
-    char host[256];
-    const char *port;
+    char host[64], port[16];
 
-    if (split_address(s->config.listen, host, sizeof(host), &port) < 0)
-        return err_set(e, 0, "\"%s\" is not ADDR:PORT, as 127.0.0.1:8722 is", s->config.listen);
+    assert_that(authority_parse(s->config.listen, &at) == 0); /* as config_set has seen */
+    snprintf(host, sizeof(host), "%.*s", (int)at.host_len, at.host);
+    snprintf(port, sizeof(port), "%d", at.port);
     int r = getaddrinfo(host, port, &hints, &found);
     if (r != 0)
         return err_set(e, 0, "cannot listen on %s: %s", s->config.listen, gai_strerror(r));
@@ -259,12 +241,7 @@ static int start_keeper(struct server *s, struct err *e)
         .blanks = s->config.blanks,
     };
 
-    if (keeper_start(&options, &s->keeper, e) < 0)
-        return -1;
-    s->vessel = vessel_new(s->keeper.fd, e);
-    if (!s->vessel)
-        fd_close(&s->keeper.fd);
-    return s->vessel ? 0 : -1;
+    return owner_keep(&options, &s->keeper, &s->vessel, e);
 }
 
 static int confine(struct server *s, struct err *e)
@@ -330,10 +307,7 @@ static int serve(struct server *s, struct err *e)
 
 static void stop(struct server *s)
 {
-    if (s->vessel)
-        vessel_free(s->vessel);
-    if (s->keeper.ground)
-        keeper_stop(&s->keeper);
+    owner_let_go(&s->keeper, s->vessel);
     fd_close(&s->listen_fd);
     for (unsigned i = 0; i < s->n_environments; i++)
         environment_done(&s->environments[i]);
