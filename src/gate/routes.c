@@ -1,4 +1,4 @@
-/* routes: the table of calls. /openapi.json describes the same; a test compares the two. */
+/* routes: the table of calls. /openapi.json describes the same; tests/unit/test_routes.c compares the two. */
 #include <stdlib.h>
 #include <string.h>
 
