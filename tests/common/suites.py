@@ -61,13 +61,18 @@ def flat(suite):
             yield test
 
 
-def arguments(description, here, jobs):
+def plain_arguments(description):
     parser = argparse.ArgumentParser(description=description.split("\n")[0])
-    parser.add_argument("--retort", default=os.path.join(here, "../../build/retort"))
     parser.add_argument("--only", default="", metavar="PATTERN", help="a regular expression for their names")
     parser.add_argument("--no-skips", action="store_true", help="a skip is a failure (CI)")
-    parser.add_argument("--jobs", type=int, default=jobs, help="groups at a time")
     parser.add_argument("-v", "--verbose", action="store_true")
+    return parser
+
+
+def arguments(description, here, jobs):
+    parser = plain_arguments(description)
+    parser.add_argument("--retort", default=os.path.join(here, "../../build/retort"))
+    parser.add_argument("--jobs", type=int, default=jobs, help="groups at a time")
     parser.add_argument("--group", help=argparse.SUPPRESS)
     return parser
 
@@ -80,18 +85,22 @@ def parse(parser):
     return options
 
 
+def run_here(options, suite):
+    """In this process. Its counts."""
+    result = Result(options.verbose)
+    unittest.TestSuite(t for t in flat(suite) if re.search(options.only, t.id())).run(result)
+    return {"passed": result.passed, "failed": len(result.failed), "skipped": len(result.skipped)}
+
+
 def run_group(options, end):
     """In a process of its own. `end` gives what else is to be told; the last line is for run_all."""
-    result = Result(options.verbose)
-    tests = flat(unittest.defaultTestLoader.loadTestsFromName(options.group))
-    unittest.TestSuite(t for t in tests if re.search(options.only, t.id())).run(result)
-    failed, told = len(result.failed), {}
+    counts = run_here(options, unittest.defaultTestLoader.loadTestsFromName(options.group))
     try:
-        told = end()
+        counts |= end()
     except Exception as e:
         print(f"FAILED {options.group}: {e}")
-        failed += 1
-    print(json.dumps({"passed": result.passed, "failed": failed, "skipped": len(result.skipped), **told}))
+        counts["failed"] += 1
+    print(json.dumps(counts))
 
 
 def start_group(group):

@@ -1,4 +1,6 @@
-"""Tests of retort_kernel without a box: /usr/bin/python3 tests/kernel/run.py [-v] [test …]
+"""Tests of retort_kernel without a box. The last line is `N passed, N failed`.
+
+    /usr/bin/python3 tests/kernel/run.py [-v] [--only PATTERN]
 
 One process is warmed as a zygote is; each test forks its sessions from it.
 """
@@ -7,19 +9,20 @@ import sys
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(HERE, "../common")]
 
 import owner  # noqa: E402
+import suites  # noqa: E402
 
 
-def load_tests(loader, tests, pattern):
-    return loader.discover(HERE)
-
-
-if __name__ == "__main__":
-    arguments = sys.argv
+def main():
+    options = suites.plain_arguments(__doc__).parse_args()
     owner.use_randomness()
     print("warm:", owner.retort_kernel.warm(["numpy", "pandas", "matplotlib.pyplot", "no_such_module"]),
           flush=True)
-    some = len(arguments) > 1 and not arguments[-1].startswith("-")
-    unittest.main(module=None if some else "run", argv=arguments)
+    counts = suites.run_here(options, unittest.defaultTestLoader.discover(HERE))
+    return suites.print_sum(options, [counts])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
