@@ -372,10 +372,15 @@ class Variables(api.Case):
     def test_hostile_ones(self):
         self.s.cell("class Evil:\n    def __repr__(self): raise SystemExit\n    def __len__(self): return -1\n"
                     "    shape = property(lambda self: 1 / 0)\ne = Evil()\n"
-                    "class Slow:\n    def __repr__(self):\n        while True: pass\n"
                     "class Huge:\n    def __repr__(self): return '\\udc80' * (10 << 20)\n    shape = 'abc'\nh = Huge()")
         self.assertIn("e", self.variables())
         self.assertEqual(self.s.cell("1")["status"], "ok")
+
+    def test_one_that_does_not_end(self):
+        session = self.session(limits={"timeout": 1})
+        session.cell("class Slow:\n    def __repr__(self):\n        while True: pass\nslow = Slow()")
+        self.assertError(self.client.get(session.path + "/variables"), 409, "no_variables")
+        self.assertEqual(api.result(session.cell("type(slow).__name__")), "'Slow'")
 
 
 class Journal(api.Case):

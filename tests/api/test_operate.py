@@ -197,5 +197,5 @@ class Confined(api.Case):
 
     def test_a_filter(self):
         if api.SANITIZED:
-            return  # the sanitizers need calls that it has no use for
+            self.skipTest("the sanitizers need calls that it has no use for")
         self.assertEqual(self.status()["Seccomp"], "2")

@@ -147,7 +147,7 @@ class Memory(api.Case):
         while piece := response.read(1 << 20):
             got += len(piece)
         connection.close()
-        self.assertGreater(got, self.SIZE // 400)
+        self.assertGreater(got, self.SIZE)  # noise does not get smaller
         head = b'--b\r\nContent-Disposition: form-data; name="f"; filename="form"\r\n\r\n'
         body = itertools.chain([head], self.pieces(), [b"\r\n--b--\r\n"])
         connection, response = self.client.send("POST", session.path + "/files", body,
@@ -161,7 +161,7 @@ class Memory(api.Case):
         session = self.session(limits={"output": "64m"})
         before = self.server.peak_memory()
         with session.stream("x = 'x' * 65536\nfor i in range(2000): print(x)") as stream:
-            api.wait_until(lambda: session.info()["status"] != "busy", 30)
+            self.assertTrue(api.wait_until(lambda: session.info()["status"] != "busy", 30))
             if not api.SANITIZED:
                 self.assertLess(self.server.peak_memory() - before, 700 << 20)
             stream.close()
