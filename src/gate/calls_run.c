@@ -60,6 +60,20 @@ static void on_abandoned(void *work)
     }
 }
 
+void run_ended(struct run *w, const char *reason)
+{
+    struct request *r = w->request;
+
+    w->live->run = NULL;
+    run_free(w);
+    if (strcmp(reason, "crashed") == 0)
+        reply_error(r, 410, "session_ended",
+                    "the interpreter died before the cell began; files that are sent with a run "
+                    "count as its memory");
+    else
+        reply_error(r, 410, "session_ended", "the run was ended before its cell began");
+}
+
 /* ---- its files ---- */
 
 static json_t *files_of(const struct run *w)

@@ -377,6 +377,8 @@ int64_t streams_tick(int64_t now_ms);
 
 /* Runs that wait get the free turns. */
 void runs_next(struct gate *g);
+/* Its session ends before its cell has begun: it is answered, and freed. */
+void run_ended(struct run *w, const char *reason);
 /* Those that wait will never run. */
 void runs_refuse(struct gate *g);
 

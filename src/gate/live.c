@@ -199,6 +199,8 @@ void live_end(struct live *l, const char *reason)
     l->ending = reason;
     jobs_refuse(l);
     live_end_transfers(l);
+    if (l->run)
+        run_ended(l->run, reason);
     if (l->creator) {
         struct request *r = l->creator;
         l->creator = NULL;

@@ -1,5 +1,9 @@
 """POST /v1/run: one cell in a fresh box."""
 import base64
+import contextlib
+import http.client
+import json
+import signal
 import time
 
 import api
@@ -99,6 +103,24 @@ class Run(api.Case):
         self.assertError(answer, 413, "no_space")
         self.assertAnswers()
 
+    def test_files_over_the_memory(self):
+        """The interpreter dies while its files are on their way: the run ends with its session."""
+        data = bytes(45 << 20)
+        answer = self.client.post("/v1/run", code="1", limits={"memory": "16m"}, files={"a": encode(data)})
+        if answer.status != 200:  # without cgroups nothing dies of what a file takes
+            self.assertError(answer, 410, "session_ended")
+        self.assertAnswers()
+
+    def test_going_away_while_files_are_on_their_way(self):
+        body = json.dumps({"code": "1", "limits": {"memory": "16m"}, "files": {"a": encode(bytes(45 << 20))}}).encode()
+        for wait in (0, 0.05, 0.2):
+            gone = self.server.connect()
+            gone.sendall(self.client.raw("POST", "/v1/run", f"Content-Length: {len(body)}", body=body))
+            time.sleep(wait)
+            gone.close()
+        self.assertTrue(api.wait_until(lambda: self.client.metrics()['retort_sessions{status="idle"}'] == 0, 20))
+        self.assertAnswers()
+
     def test_many_at_once(self):
         laters = [api.Later(lambda i=i: self.client.post("/v1/run", code=f"print({i})")) for i in range(24)]
         self.assertEqual([api.text(later.result().json) for later in laters], [f"{i}\n" for i in range(24)])
@@ -132,3 +154,15 @@ class Full(api.Case):
         gone.close()
         self.assertEqual(first.result().status, 200)
         self.assertEqual(self.client.post("/v1/run", code="1").status, 200)
+
+
+class Ended(api.Case):
+    def test_the_server_ends_before_the_box_stands(self):
+        server = self.start("pool = 0\nblanks = 0\ndrain = 0\n")
+        client = server.client()
+        laters = [api.Later(lambda: client.post("/v1/run", code="1", files={"a": encode(b"x")})) for _ in range(6)]
+        api.wait_until(lambda: client.metrics()['retort_sessions{status="idle"}'] > 0, step=0)
+        self.assertEqual(server.end(signal.SIGTERM), 0)
+        for later in laters:
+            with contextlib.suppress(OSError, http.client.HTTPException):  # it came when nobody listened any more
+                self.assertIn(later.result().status, (200, 410, 503))
