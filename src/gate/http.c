@@ -559,6 +559,12 @@ void http_stop_accepting(struct gate *g)
 
 void http_stop(struct gate *g)
 {
+    /* libmicrohttpd does not stop, it aborts, while a connection is suspended: those that still wait for a cell
+     * or a session's end are let go. One turn has it see that. */
+    for (struct client *c = g->clients; c; c = c->next)
+        if (c->request && c->request->suspended)
+            request_kick(c->request);
+    MHD_run(g->http);
     watch_clear(g, &g->http_watch);
     MHD_stop_daemon(g->http);
     g->http = NULL;

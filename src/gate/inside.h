@@ -350,6 +350,7 @@ struct job {
 /* Put it in the queue, and start it when nothing runs. 0, or -1 and the request is answered. */
 int job_add(struct live *l, struct request *r, enum job_kind kind, const char *code, size_t len,
             uint64_t timeout_ms);
+void job_free(struct job *j);
 /* Start the next one that waits. */
 void jobs_next(struct live *l);
 /* Those that wait will never run. */

@@ -13,8 +13,10 @@
 
 #define VARIABLES_MS 10000
 
-static void job_free(struct job *j)
+void job_free(struct job *j)
 {
+    if (!j)
+        return;
     if (j->request && j->request->work == j)
         request_unwork(j->request);
     free(j->code);

@@ -68,6 +68,7 @@ static void unlist(struct live *l)
 static void live_free(struct live *l)
 {
     unlist(l);
+    job_free(l->running); /* it was under way when the server left */
     json_decref(l->metadata);
     free(l);
 }

@@ -126,12 +126,18 @@ class Drain(api.Case):
 
     def test_a_second_signal_does_not_wait(self):
         server = self.start()
-        server.client().session().begin("import time; time.sleep(100)")
+        client = server.client()
+        session, other = client.session(), client.session()
+        session.begin("import time; time.sleep(100)")
+        # It waits for a cell that does not yield.
+        other.begin("import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(100)")
+        api.Later(other.delete)
+        time.sleep(0.2)
         server.process.send_signal(signal.SIGTERM)
         time.sleep(0.5)
         self.assertIsNone(server.process.poll())
         server.process.send_signal(signal.SIGTERM)
-        server.process.wait(10)
+        self.assertEqual(server.process.wait(10), 0)
 
     def test_streams_get_their_end(self):
         server = self.start("drain = 1\n")
