@@ -8,7 +8,10 @@
 #include "session/cell_json.h"
 #include "wire/proto.h"
 
+/* What is read from the journal at once, and one cell more: how large that can be is journal_outputs. */
+#define PAGE_BYTES (8u << 20)
 #define NOTEBOOK_PAGE 64
+#define NOTEBOOK_BYTES (1u << 20)
 
 void call_cell_new(struct request *r)
 {
@@ -144,18 +147,19 @@ struct page {
     bool more;
 };
 
-static void add_cell(void *ctx, uint32_t n, const char *json, size_t len)
+static bool add_cell(void *ctx, uint32_t n, const char *json, size_t len)
 {
     struct page *p = ctx;
 
-    if (p->n == p->limit) {
+    if (p->n == p->limit || p->text.len > PAGE_BYTES) {
         p->more = true;
-        return;
+        return false;
     }
     if (p->n++ > 0)
         buf_add(&p->text, ",", 1);
     buf_add(&p->text, json, len);
     p->last = n;
+    return true;
 }
 
 void call_cells(struct request *r)
@@ -220,10 +224,11 @@ struct notebook {
     size_t sent;
     uint32_t last;
     unsigned n; /* in the last page */
+    bool more;  /* may follow */
     bool over;
 };
 
-static void add_to_notebook(void *ctx, uint32_t n, const char *json, size_t len)
+static bool add_to_notebook(void *ctx, uint32_t n, const char *json, size_t len)
 {
     struct notebook *b = ctx;
     json_t *cell = json_loadb(json, len, 0, NULL);
@@ -232,7 +237,8 @@ static void add_to_notebook(void *ctx, uint32_t n, const char *json, size_t len)
         notebook_cell(&b->out, cell, b->last == 0);
     json_decref(cell);
     b->last = n;
-    b->n++;
+    b->more = ++b->n == NOTEBOOK_PAGE || b->out.len > NOTEBOOK_BYTES;
+    return !b->more;
 }
 
 static ssize_t read_notebook(void *ctx, uint64_t pos, char *to, size_t max)
@@ -242,14 +248,16 @@ static ssize_t read_notebook(void *ctx, uint64_t pos, char *to, size_t max)
     (void)pos;
 
     if (b->sent == b->out.len) {
-        b->out.len = b->sent = 0;
+        buf_done(&b->out); /* one page may have been large */
+        b->sent = 0;
         if (b->over)
             return MHD_CONTENT_READER_END_OF_STREAM;
         b->n = 0;
+        b->more = false;
         if (store_cells(b->request->gate->store, b->id, b->last, NOTEBOOK_PAGE, add_to_notebook, b,
                         &e) < 0)
             return MHD_CONTENT_READER_END_WITH_ERROR;
-        if (b->n < NOTEBOOK_PAGE) {
+        if (!b->more) {
             notebook_end(&b->out, b->id);
             b->over = true;
         }

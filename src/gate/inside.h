@@ -7,6 +7,7 @@
  *   ask.c       reading what a client asked: members of JSON, limits, pages
  *   live.c      sessions that are alive; their idle time and their end
  *   jobs.c      cells and other turns of a session, one at a time
+ *   journal.c   what of a cell is kept
  *   stream.c    a cell as server-sent events
  *   calls_*.c   the handlers, by subject
  *   holder.c    what each token has in use, and may
@@ -356,8 +357,6 @@ void jobs_next(struct live *l);
 /* Those that wait will never run. */
 void jobs_refuse(struct live *l);
 extern const struct session_events job_events;
-/* Of a display as JSON: what its parts have together. */
-size_t display_length(json_t *output);
 
 /* ---- streams (stream.c) ---- */
 

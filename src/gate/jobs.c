@@ -8,8 +8,8 @@
 
 #include "gate/headers.h"
 #include "gate/inside.h"
+#include "gate/journal.h"
 #include "session/cell_json.h"
-#include "session/utf8.h"
 
 #define VARIABLES_MS 10000
 
@@ -132,36 +132,6 @@ void jobs_next(struct live *l)
     }
 }
 
-size_t display_length(json_t *output)
-{
-    json_t *data = json_object_get(output, "data");
-    size_t length = 0;
-
-    for (void *at = json_object_iter(data); at; at = json_object_iter_next(data, at))
-        length += json_string_length(json_object_iter_value(at));
-    return length;
-}
-
-/* Cut what is over the budget: displays are left out, text is cut. */
-static void fit_output(json_t *output, uint64_t *left)
-{
-    json_t *text = json_object_get(output, "text");
-    size_t size = text ? json_string_length(text) : display_length(output);
-
-    if (size <= *left) {
-        *left -= size;
-        return;
-    }
-    json_object_set_new(output, "cut", json_integer((json_int_t)size));
-    if (text) {
-        size_t fits = utf8_fit(json_string_value(text), size, (size_t)*left);
-        json_object_set_new(output, "text", json_stringn_nocheck(json_string_value(text), fits));
-    } else {
-        json_object_set_new(output, "data", json_object());
-    }
-    *left = 0;
-}
-
 /* `text` is the cell as it was answered. */
 static void record(struct live *l, const struct job *j, json_t *cell, uint32_t n,
                    const struct buf *text)
@@ -173,10 +143,7 @@ static void record(struct live *l, const struct job *j, json_t *cell, uint32_t n
     if (text->len <= max) {
         stored = store_cell_add(l->gate->store, l->id, n, j->began_ms, text->data, text->len, &e);
     } else {
-        json_t *outputs = json_object_get(cell, "outputs");
-        uint64_t left = max;
-        for (size_t i = 0; i < json_array_size(outputs); i++)
-            fit_output(json_array_get(outputs, i), &left);
+        journal_fit(cell, max);
         cleanup_free char *cut = json_text(cell);
         stored = store_cell_add(l->gate->store, l->id, n, j->began_ms, cut, strlen(cut), &e);
     }

@@ -120,7 +120,7 @@ int store_cell_add(struct store *st, const char *id, uint32_t n, int64_t at_ms, 
 /* The caller frees it; a NUL follows it. */
 int store_cell_get(struct store *st, const char *id, uint32_t n, char **ret_json, size_t *ret_len,
                    struct err *e);
-/* In order, from the first after `after`. */
+/* In order, from the first after `after`, until `each` says false. */
 int store_cells(struct store *st, const char *id, uint32_t after, unsigned limit,
-                void (*each)(void *ctx, uint32_t n, const char *json, size_t len), void *ctx,
+                bool (*each)(void *ctx, uint32_t n, const char *json, size_t len), void *ctx,
                 struct err *e);

@@ -241,7 +241,7 @@ int store_cell_get(struct store *st, const char *id, uint32_t n, char **ret_json
 }
 
 int store_cells(struct store *st, const char *id, uint32_t after, unsigned limit,
-                void (*each)(void *ctx, uint32_t n, const char *json, size_t len), void *ctx,
+                bool (*each)(void *ctx, uint32_t n, const char *json, size_t len), void *ctx,
                 struct err *e)
 {
     cleanup_query sqlite3_stmt *q = store_query(st, Q_CELLS);
@@ -252,7 +252,9 @@ int store_cells(struct store *st, const char *id, uint32_t after, unsigned limit
     sqlite3_bind_int64(q, 3, limit);
     while ((r = store_step(st, q, "read the cells", e)) == 1) {
         const char *json = text_column(q, 1);
-        each(ctx, (uint32_t)sqlite3_column_int64(q, 0), json, (size_t)sqlite3_column_bytes(q, 1));
+        if (!each(ctx, (uint32_t)sqlite3_column_int64(q, 0), json,
+                  (size_t)sqlite3_column_bytes(q, 1)))
+            return 0;
     }
     return r;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "gate/inside.h"
+#include "gate/journal.h"
 #include "session/cell_json.h"
 
 #define WAITING_MAX (4u << 20)

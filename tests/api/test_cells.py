@@ -436,6 +436,37 @@ class LongOutputs(api.Case):
         self.assertEqual(self.client.get(session.path + "/notebook").status, 200)
 
 
+    def test_it_keeps_what_fits_of_the_rest(self):
+        """Code, tracebacks and changed files can be as long as outputs."""
+        session = self.session(limits={"files": 20000})
+        for code in ("#" * 500000, "'" + "\t" * 300000 + "'\n1/0", "raise ValueError('x' * 500000)",
+                     "for i in range(3000): open('f' * 100 + str(i), 'w').close()"):
+            session.cell(code)
+            row = self.client.get(f"{session.path}/cells/{session.info()['cells']}")
+            self.assertLess(len(row.body), 70000)
+            self.assertTrue(row.json["cut"], code[:20])
+        self.assertEqual(len(self.client.get(session.path + "/notebook").json["cells"]), 4)
+
+
+class LongJournals(api.Case):
+    def test_a_page_ends_early(self):
+        """Cells of megabytes come a few at a time, however many were asked for."""
+        session, server = self.session(limits={"output": "8m"}), self.server
+        for _ in range(12):
+            session.cell("print('x' * 3000000)")
+        cells, after, pages = [], "", 0
+        while after is not None:
+            page = self.client.get(f"{session.path}/cells?limit=500{after}")
+            self.assertLess(len(page.body), 14 << 20)
+            cells += [c["n"] for c in page.json["data"]]
+            after = page.json["next"] and f"&after={page.json['next']}"
+            pages += 1
+        self.assertEqual((cells, pages), (list(range(1, 13)), 4))
+        self.assertEqual(len(self.client.get(session.path + "/notebook").json["cells"]), 12)
+        if not api.SANITIZED:
+            self.assertLess(server.peak_memory(), 300 << 20)
+
+
 class Many(api.Case):
     def test_sessions_do_not_wait_for_each_other(self):
         sessions = [self.session() for _ in range(4)]

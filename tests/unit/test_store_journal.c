@@ -99,10 +99,11 @@ static void ended_sessions_are_listed_in_pages(void **state)
     ended(p->st, 8, NULL, 2, "other:idle ");
 }
 
-static void add_json(void *ctx, uint32_t n, const char *json, size_t len)
+static bool add_json(void *ctx, uint32_t n, const char *json, size_t len)
 {
     assert_int_equal(strlen(json), len);
     buf_add_fmt(ctx, "%u=%s ", n, json);
+    return strcmp(json, "{\"enough\":1}") != 0;
 }
 
 static void cells(struct store *st, const char *id, uint32_t after, unsigned limit,
@@ -136,6 +137,9 @@ static void cells_come_in_order(void **state)
     cells(p->st, "a", 1, 1, "2={\"two\":\"\xe2\x82\xac\"} ");
     cells(p->st, "a", 4000000000u, 1, "");
     cells(p->st, "unknown", 0, 10, "");
+    assert_int_equal(add_cell(p->st, "b", 2, "{\"enough\":1}"), 0);
+    assert_int_equal(add_cell(p->st, "b", 3, "{}"), 0);
+    cells(p->st, "b", 0, 10, "1={} 2={\"enough\":1} ");
     assert_int_equal(store_cell_get(p->st, "a", 2, &json, &len, &e), 1);
     assert_string_equal(json, "{\"two\":\"\xe2\x82\xac\"}");
     assert_int_equal(len, strlen(json));
