@@ -283,6 +283,7 @@ static void forget(struct request *r)
     if (found > 0) {
         session_row_done(&row);
         found = store_session_forget(r->gate->store, r->params[0], &e) < 0 ? -1 : 1;
+        gate_expire_soon(r->gate);
     }
     if (found < 0)
         reply_store_failed(r, &e);

@@ -25,7 +25,8 @@
 
 #define EVENTS 64
 #define IDLE_TURNS 16
-#define FAREWELL_MS 3000 /* for the last answers to go out */
+#define FAREWELL_MS 3000    /* for the last answers to go out */
+#define EXPIRE_AGAIN_MS 100 /* while there is more to forget: most of the time is for others */
 
 /* What one epoll_wait gave. A watch that is cleared meanwhile is taken out, since it may be freed. */
 static struct epoll_event batch[EVENTS];
@@ -87,13 +88,23 @@ static int64_t expire_every_ms(const struct gate *g)
     return !(ms < 60000) ? 60000 : ms < 500 ? 500 : (int64_t)ms;
 }
 
+/* Also where nothing expires: what clients and "retort token revoke" had forgotten is finished here. */
 static void expire(struct gate *g, int64_t now_ms)
 {
+    double retention_s = g->config->retention_s;
+    int64_t before_ms = isfinite(retention_s) ? now_ms - (int64_t)(retention_s * 1000) : 0;
     struct err e;
+    int worked = store_expire(g->store, before_ms, &e);
 
-    if (isfinite(g->config->retention_s) &&
-        store_expire(g->store, now_ms - (int64_t)(g->config->retention_s * 1000), &e) < 0)
+    if (worked < 0)
         log_line("store error=\"%s\"", e.text);
+    g->expire_ms = now_ms + (worked > 0 ? EXPIRE_AGAIN_MS : expire_every_ms(g));
+}
+
+void gate_expire_soon(struct gate *g)
+{
+    g->expire_ms = time_now_ms() + EXPIRE_AGAIN_MS;
+    gate_arm(g, g->expire_ms);
 }
 
 /* Also a clock that was set does not matter for more than a minute. */
@@ -109,10 +120,8 @@ static void tick(struct gate *g)
         }
         next = g->token_check_ms;
     }
-    if (now >= g->expire_ms || now < g->expire_ms - 60000) {
+    if (now >= g->expire_ms || now < g->expire_ms - 60000)
         expire(g, now);
-        g->expire_ms = now + expire_every_ms(g);
-    }
     next = g->expire_ms < next ? g->expire_ms : next;
     at = lives_tick(g, now);
     next = at < next ? at : next;

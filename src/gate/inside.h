@@ -58,6 +58,8 @@ void watch_clear(struct gate *g, struct watch *w);
 /* Have everything looked at that is due at this time (time_now_ms), or earlier. */
 #define TOKENS_MS 1000 /* how often revoked tokens are looked for */
 void gate_arm(struct gate *g, int64_t at_ms);
+/* Something was forgotten: what is left of it on the disk goes now, and not within a minute. */
+void gate_expire_soon(struct gate *g);
 
 /* ---- tokens in use (holder.c, metrics.c) ---- */
 

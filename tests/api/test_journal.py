@@ -1,6 +1,8 @@
 """What lasts: the journal and the notebook, over restarts, until the retention time has passed."""
 import base64
+import contextlib
 import signal
+import sqlite3
 import time
 
 import api
@@ -137,3 +139,22 @@ class Retention(api.Case):
         time.sleep(3)
         self.assertEqual(session.info()["status"], "idle")
         self.assertEqual(len(self.client.get(session.path + "/cells").json["data"]), 1)
+
+
+class KeptForEver(api.Case):
+    config = "retention = none\n"
+
+    def rows(self):
+        with contextlib.closing(sqlite3.connect(f"file:{self.server.state}/retort.db?mode=ro", uri=True)) as db:
+            return db.execute("SELECT count(*) FROM cells").fetchone()[0]
+
+    def test_what_was_forgotten_goes_nevertheless(self):
+        """A long journal is deleted piece by piece, and soon."""
+        session = self.session(limits={"output": "4m"})
+        for _ in range(40):
+            session.cell("print('x' * 3500000)")
+        session.delete()
+        self.assertEqual(self.rows(), 40)
+        session.delete()
+        self.assertGreater(self.rows(), 0, "it went at once: nothing is tried here")
+        self.assertTrue(api.wait_until(lambda: self.rows() == 0, 25), f"{self.rows()} cells are left")

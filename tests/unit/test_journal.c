@@ -85,9 +85,9 @@ static void outputs_are_cut_or_left_out(void **state)
     json_t *cell = new_cell(), *outputs = json_object_get(cell, "outputs");
 
     json_array_append_new(outputs, text_output(json_string("head")));
-    json_array_append_new(outputs, json_pack("{s:s,s:{s:o},s:{s:o}}", "type", "display", "data",
-                                             "text/html", repeated("x", 9000), "metadata", "m",
-                                             repeated("y", 9000)));
+    json_array_append_new(outputs,
+                          json_pack("{s:s,s:{s:o},s:{s:o}}", "type", "display", "data", "text/html",
+                                    repeated("x", 9000), "metadata", "m", repeated("y", 9000)));
     json_array_append_new(outputs, text_output(json_string("between")));
     for (unsigned i = 0; i < 1000; i++)
         json_array_append_new(outputs, text_output(repeated("\x02", 100)));
@@ -109,8 +109,8 @@ static void files_are_left_out(void **state)
     json_t *cell = new_cell(), *files = json_object_get(cell, "files");
 
     for (unsigned i = 0; i < 1000; i++)
-        json_array_append_new(files, json_pack("{s:o,s:s}", "path", repeated("p", 100), "change",
-                                               "deleted"));
+        json_array_append_new(
+            files, json_pack("{s:o,s:s}", "path", repeated("p", 100), "change", "deleted"));
     fit(cell);
     assert_true(json_array_size(files) > 10);
     assert_int_equal(json_array_size(files) + (size_t)cut(cell, "files"), 1000);
@@ -123,9 +123,9 @@ static void all_at_once(void **state)
     json_t *cell = new_cell();
 
     json_object_set_new(cell, "code", repeated("c", 100000));
-    json_object_set_new(cell, "error",
-                        json_pack("{s:s,s:s,s:o}", "name", "E", "value", "", "traceback",
-                                  repeated("t", 100000)));
+    json_object_set_new(
+        cell, "error",
+        json_pack("{s:s,s:s,s:o}", "name", "E", "value", "", "traceback", repeated("t", 100000)));
     json_array_append_new(json_object_get(cell, "outputs"), text_output(repeated("o", 100000)));
     json_array_append_new(json_object_get(cell, "files"),
                           json_pack("{s:o,s:s}", "path", repeated("p", 4000), "change", "deleted"));
