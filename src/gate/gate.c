@@ -149,8 +149,11 @@ static void on_timer(struct watch *w, uint32_t events)
 
 static void drain(struct gate *g)
 {
+    double drain_s = g->config->drain_s;
+
     g->draining = true;
-    g->drain_until_ms = time_now_ms() + (int64_t)(g->config->drain_s * 1000);
+    g->drain_until_ms =
+        isfinite(drain_s) ? time_now_ms() + (int64_t)(drain_s * 1000) : INT64_MAX - FAREWELL_MS;
     http_stop_accepting(g);
     log_line("draining sessions=%u", g->n_lives);
     runs_refuse(g);
@@ -192,11 +195,9 @@ static bool drained(struct gate *g)
         return false;
     if (any_running(g) && now < g->drain_until_ms)
         return false;
-    if (g->n_lives > 0) {
-        lives_end_all(g, "restart");
-        if (g->drain_until_ms > now)
-            g->drain_until_ms = now;
-    }
+    lives_end_all(g, "restart");
+    if (g->drain_until_ms > now)
+        g->drain_until_ms = now; /* that was for cells: the last answers have less */
     return (g->n_lives == 0 && g->n_requests == 0) || now > g->drain_until_ms + FAREWELL_MS;
 }
 

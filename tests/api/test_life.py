@@ -139,6 +139,17 @@ class Drain(api.Case):
         server.process.send_signal(signal.SIGTERM)
         self.assertEqual(server.process.wait(10), 0)
 
+    def test_without_a_limit_cells_come_to_their_end(self):
+        server = self.start("drain = none\n")
+        session = server.client().session()
+        later = session.begin("import time; time.sleep(4); print('finished')")
+        slow = server.connect()  # and nobody waits for one who does not even finish to ask
+        self.addCleanup(slow.close)
+        slow.sendall(server.client().raw("POST", "/v1/run", "Content-Length: 10"))
+        server.process.send_signal(signal.SIGTERM)
+        self.assertEqual(api.text(later.result().json), "finished\n")
+        self.assertEqual(server.process.wait(15), 0)
+
     def test_streams_get_their_end(self):
         server = self.start("drain = 1\n")
         session = server.client().session()
