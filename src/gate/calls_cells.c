@@ -222,6 +222,7 @@ struct notebook {
     char id[SESSION_ID_MAX];
     struct buf out;
     size_t sent;
+    uint64_t held;
     uint32_t last;
     unsigned n; /* in the last page */
     bool more;  /* may follow */
@@ -261,6 +262,7 @@ static ssize_t read_notebook(void *ctx, uint64_t pos, char *to, size_t max)
             notebook_end(&b->out, b->id);
             b->over = true;
         }
+        request_answer_holds(b->request, &b->held, b->out.cap);
     }
     size_t n = b->out.len - b->sent < max ? b->out.len - b->sent : max;
     memcpy(to, b->out.data + b->sent, n);

@@ -15,6 +15,9 @@
 #include "gate/zip.h"
 
 #define BLOCK (64u << 10)
+#define ENTRY_BYTES 64 /* of a list, beside its path */
+#define ZIP_BYTES                                                                                  \
+    (640u << 10) /* of an archive that is being made: its compressor, a piece, what comes out */
 
 static void plain_free(struct transfer *t)
 {
@@ -186,6 +189,7 @@ struct list {
     unsigned n, cap;
     unsigned limit;
     char *after;
+    uint64_t bytes, held;
     /* as a zip: */
     struct zip *zip;
     unsigned next;
@@ -196,6 +200,7 @@ static void list_free(struct transfer *t)
 {
     struct list *l = (struct list *)t;
 
+    request_holds(t->request, &l->held, 0);
     for (unsigned i = 0; i < l->n; i++)
         free(l->files[i].path);
     free(l->files);
@@ -216,6 +221,8 @@ static void on_entry(void *ctx, const char *path, uint64_t size, uint64_t mtime_
             bug("out of memory (a list of files)");
     }
     l->files[l->n++] = (struct listed){xstrdup(path), size, mtime_ns};
+    l->bytes += ENTRY_BYTES + strlen(path);
+    request_holds(l->t.request, &l->held, l->bytes);
 }
 
 /* A cursor is the last path, in letters that any client carries back unharmed. */
@@ -345,6 +352,13 @@ static void on_zip_listed(void *ctx, const struct file_answer *a)
         failed(&l->t, a->e);
         return;
     }
+    if (!request_has_room(r)) {
+        transfer_over(&l->t);
+        reply_later(r, 503, 1, "busy", "too many large requests and answers are under way");
+        return;
+    }
+    /* An archive has its names a second time, at its end. */
+    request_answer_holds(r, &l->held, 2 * l->bytes + ZIP_BYTES);
     l->zip = zip_new();
     struct MHD_Response *response =
         MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_zip, r, NULL);

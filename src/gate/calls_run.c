@@ -23,6 +23,7 @@ struct run {
     json_t *body;
     void *file; /* the member of "files" that is on its way; json_object_iter */
     struct upload upload;
+    uint64_t body_held; /* as it came; in memory for as long as the run is */
     struct buf contents;
     size_t sent;
 };
@@ -182,6 +183,7 @@ static void next_file(struct run *w)
     const json_t *value = json_object_iter_value(w->file);
     w->contents.len = w->sent = 0;
     decode(&w->contents, json_string_value(value), json_string_length(value));
+    request_holds(w->request, &w->request->body_held, w->body_held + w->contents.cap);
     if (upload_start(&w->upload, w->live, json_object_iter_key(w->file), send_file, on_put, w, &e) <
         0)
         failed(w, &e);
@@ -259,7 +261,8 @@ void call_run(struct request *r)
                                           "timeout", "environment", NULL};
     struct gate *g = r->gate;
     json_t *body = ask_object(r, members);
-    struct run w = {.gate = g, .request = r, .body = body, .upload.fd = -1};
+    struct run w = {
+        .gate = g, .request = r, .body = body, .body_held = r->body_held, .upload.fd = -1};
     const char *code;
     size_t len;
 
@@ -281,8 +284,6 @@ void call_run(struct request *r)
                     g->n_runs, g->n_waiting);
         return;
     }
-    g->body_bytes -= r->body.len; /* it is held as JSON now */
-    buf_done(&r->body);
     struct run *kept = xcalloc(1, sizeof(*kept));
     *kept = w;
     request_work(r, on_abandoned, kept);

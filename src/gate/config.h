@@ -35,7 +35,8 @@ struct config {
     unsigned max_runs;        /* max_runs = 16; one-shot runs at once, others wait */
     unsigned max_waiting;     /* max_waiting = 256; one-shot runs that wait */
     unsigned max_connections; /* max_connections = 4096 */
-    unsigned pool, blanks;    /* pool = 4, blanks = 4 */
+    uint64_t max_buffers;  /* max_buffers = 1g; for requests and answers under way; or LIMIT_NONE */
+    unsigned pool, blanks; /* pool = 4, blanks = 4 */
     uint64_t journal_outputs; /* journal_outputs = 4m; of one cell, in the journal; or LIMIT_NONE */
     bool log_requests;        /* log_requests = yes */
 };

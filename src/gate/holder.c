@@ -54,6 +54,42 @@ void holder_remove(struct holder *h, uint64_t memory)
     h->memory -= memory == LIMIT_NONE ? 0 : memory;
 }
 
+/* ---- memory ---- */
+
+/* What a token may hold of it: one alone cannot keep all others from being heard. */
+#define SHARE 4
+
+bool holder_has_room(const struct request *r)
+{
+    return !r->holder || r->holder->held - r->held < r->gate->config->max_buffers / SHARE;
+}
+
+bool request_has_room(const struct request *r)
+{
+    return holder_has_room(r) && r->gate->held - r->held < r->gate->config->max_buffers;
+}
+
+void request_holds(struct request *r, uint64_t *held, uint64_t now)
+{
+    if (r->gone)
+        return; /* it is about to be freed with all that it has */
+    r->held += now - *held;
+    r->gate->held += now - *held;
+    if (r->holder)
+        r->holder->held += now - *held;
+    *held = now;
+}
+
+void request_holds_nothing(struct request *r)
+{
+    r->gate->held -= r->held;
+    if (r->holder)
+        r->holder->held -= r->held;
+    r->held = 0;
+}
+
+/* ---- cells ---- */
+
 /* A bucket that holds a minute's worth and fills all the time. */
 int holder_begins_cell(struct request *r)
 {

@@ -21,11 +21,8 @@
 /* Of one connection: headers have to fit in it, and half of it is what one read of a body can take. All of it
  * stays in memory while the connection does, whoever opened it. */
 #define BUFFER (64u << 10)
-#define IDLE_SECONDS 75 /* of a connection without a request */
-#define HANGUP_MS 1000
 #define GO_ON 4
 #define DISCARD_MAX (256u << 20)
-#define BODIES_MAX (256u << 20) /* of all requests together */
 
 /* ---- small things ---- */
 
@@ -80,24 +77,6 @@ static void on_hangup(struct watch *w, uint32_t events)
     }
     c->hung_up_ms = time_now_ms();
     gate_arm(c->gate, c->hung_up_ms + HANGUP_MS);
-}
-
-int64_t clients_tick(struct gate *g, int64_t now_ms)
-{
-    int64_t next_ms = INT64_MAX;
-
-    for (struct client *c = g->clients; c; c = c->next) {
-        if (!c->hung_up_ms)
-            continue;
-        if (now_ms - c->hung_up_ms < HANGUP_MS) {
-            next_ms = c->hung_up_ms + HANGUP_MS < next_ms ? c->hung_up_ms + HANGUP_MS : next_ms;
-            continue;
-        }
-        c->hung_up_ms = 0;
-        if (!c->request || !(c->request->body_over || c->request->queued))
-            shutdown(c->socket.fd, SHUT_RDWR); /* the rest of it will never come */
-    }
-    return next_ms;
 }
 
 static void suspend(struct request *r)
@@ -346,17 +325,16 @@ static void begin(struct request *r)
 
 static void collect(struct request *r, const char *data, size_t len)
 {
-    if (r->body.len + len > r->route->body_max) {
+    if (r->body.len + len > r->route->body_max)
         reply_error(r, 413, "too_large", "a body of this call has at most %llu bytes",
                     (unsigned long long)r->route->body_max);
-        return;
-    }
-    if (r->gate->body_bytes + len > BODIES_MAX) {
-        reply_later(r, 503, 1, "busy", "too many large requests are under way");
-        return;
-    }
-    r->gate->body_bytes += len;
-    buf_add(&r->body, data, len);
+    else if (!request_has_room(r))
+        reply_later(r, 503, 1, "busy", "too many large requests and answers are under way");
+    if (r->response)
+        buf_done(&r->body);
+    else
+        buf_add(&r->body, data, len);
+    request_holds(r, &r->body_held, r->body.cap);
 }
 
 static enum MHD_Result take_piece(struct request *r, const char *data, size_t *len)
@@ -419,6 +397,7 @@ static enum MHD_Result on_access(void *ctx, struct MHD_Connection *connection, c
             r->route->sink->end(r);
         else
             r->route->handle(r);
+        buf_done(&r->body); /* whoever needs it has it in another form, for which it still counts */
     }
     if (r->response)
         return queue(r);
@@ -440,6 +419,7 @@ static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connectio
                           .uri = xstrdup(uri),
                           .began_us = clock_now_us()};
     r->client->request = r;
+    gate_arm(g, time_now_ms() + CLIENT_ASK_MS);
     g->n_requests++;
     return r;
 }
@@ -450,12 +430,13 @@ static void complete(struct request *r, bool whole)
     struct gate *g = r->gate;
 
     r->client->request = NULL;
+    r->client->idle_ms = clock_now_ms();
     unyield(r);
     abandon(r);
     count_request(r, whole || r->queued ? r->status : 0);
     if (r->response)
         MHD_destroy_response(r->response);
-    g->body_bytes -= r->body.len;
+    request_holds_nothing(r);
     g->n_requests--;
     buf_done(&r->body);
     for (unsigned i = 0; i < PARAMS; i++)
@@ -492,11 +473,15 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **o
         return;
     }
     c = *of = xcalloc(1, sizeof(*c));
-    *c = (struct client){
-        .gate = g, .socket = {-1, on_hangup}, .next = g->clients, .at = &g->clients};
+    *c = (struct client){.gate = g,
+                         .socket = {-1, on_hangup},
+                         .idle_ms = clock_now_ms(),
+                         .next = g->clients,
+                         .at = &g->clients};
     if (c->next)
         c->next->at = &c->next;
     g->clients = c;
+    gate_arm(g, time_now_ms() + CLIENT_IDLE_S * 1000);
     watch_set(g, &c->socket,
               MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
               EPOLLRDHUP | EPOLLONESHOT);
@@ -518,7 +503,7 @@ int http_start(struct gate *g, int listen_fd, struct err *e)
         MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, listen_fd,
         MHD_OPTION_URI_LOG_CALLBACK, on_uri, g, MHD_OPTION_NOTIFY_COMPLETED, on_completed, g,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, g, MHD_OPTION_CONNECTION_LIMIT,
-        g->config->max_connections, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS,
+        g->config->max_connections, MHD_OPTION_CONNECTION_TIMEOUT, CLIENT_IDLE_S,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)BUFFER, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
     if (!g->http)

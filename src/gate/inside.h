@@ -2,6 +2,7 @@
  *
  *   gate.c      the loop: HTTP, the vessel, timers, signals; draining
  *   http.c      requests: from libmicrohttpd to a handler and back
+ *   clients.c   connections that take too much time or memory
  *   routes.c    the table of calls
  *   reply.c     answers: JSON, errors, times
  *   ask.c       reading what a client asked: members of JSON, limits, pages
@@ -83,7 +84,8 @@ struct holder {
     struct holder *next;
     struct token token;
     unsigned sessions;
-    uint64_t memory;
+    uint64_t memory;   /* of its sessions' limits */
+    uint64_t held;     /* of ours, for its requests; see request_holds */
     double cells_left; /* of this minute's quota */
     int64_t cells_at_ms;
     struct counters counters;
@@ -121,7 +123,7 @@ struct gate {
     struct holder *holders;
     struct counters counters; /* of all tokens, also those that are gone */
     unsigned n_requests;      /* not completed yet */
-    uint64_t body_bytes;      /* held in bodies */
+    uint64_t held;            /* for requests; see request_holds */
     int64_t token_check_ms, expire_ms;
     unsigned idle_turns; /* one after the other in which nothing happened */
     bool draining, stopping;
@@ -170,6 +172,7 @@ struct client {
     struct gate *gate;
     struct watch socket;
     struct request *request; /* that it brings or waits for; or NULL */
+    int64_t idle_ms;         /* since when there is none (clock_now_ms) */
     int64_t hung_up_ms;      /* 0: not, or it was seen to */
 };
 
@@ -193,6 +196,10 @@ struct request {
     bool body_over;
     uint64_t discarded;
     struct buf body;
+    uint64_t held;        /* memory that it takes, all in all: */
+    uint64_t body_held;   /* its body, in whatever form it is kept */
+    uint64_t answer_held; /* an answer in one piece */
+    int64_t answered_us;  /* since when an answer is under way that ends by itself; 0: none */
 
     struct MHD_Response *response;
     unsigned status;
@@ -212,8 +219,27 @@ int http_turn(struct gate *g);
 bool http_is_sending(const struct gate *g);
 void http_stop_accepting(struct gate *g);
 void http_stop(struct gate *g);
-/* Clients that closed their side in the middle of a request; when to look again. */
+/* Shut connections that never come to the end of what they ask for, or closed their side in the middle of it;
+ * when to look again. */
+#define CLIENT_IDLE_S 75    /* of a connection without a request */
+#define CLIENT_ASK_MS 30000 /* for its headers, and for a body, which has more where it is long */
+#define HANGUP_MS 1000      /* from the end of its side until we give it up */
 int64_t clients_tick(struct gate *g, int64_t now_ms);
+
+/* ---- the memory that requests take (holder.c, clients.c) ---- */
+
+/* Whatever is held for a request by the will of its client is counted: bodies, runs that wait, lists, answers
+ * that are not read. All requests together have max_buffers, and those of one token a part of it. Above that
+ * new bodies and archives are refused (503), and an answer takes the place of older ones, whose connections are
+ * shut. What a request has itself does not count against it, so that one that is alone always passes. */
+bool request_has_room(const struct request *r);
+/* The same for its token's part alone. */
+bool holder_has_room(const struct request *r);
+/* One thing that is held takes `now` bytes; *held is what it was counted with before. */
+void request_holds(struct request *r, uint64_t *held, uint64_t now);
+void request_holds_nothing(struct request *r);
+/* The same for an answer that is under way. */
+void request_answer_holds(struct request *r, uint64_t *held, uint64_t now);
 
 /* A header, or NULL. */
 const char *request_header(struct request *r, const char *name);
@@ -258,7 +284,7 @@ void reply_later(struct request *r, unsigned status, unsigned seconds, const cha
                  const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /* What a store's failure is to a client; the details go to the log. */
 void reply_store_failed(struct request *r, const struct err *e);
-struct MHD_Response *response_buffer(struct buf *body, const char *type);
+struct MHD_Response *response_buffer(struct request *r, struct buf *body, const char *type);
 void response_header(struct MHD_Response *response, const char *name, const char *value);
 json_t *time_json(int64_t ms);
 int64_t time_now_ms(void);

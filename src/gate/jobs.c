@@ -71,6 +71,7 @@ int job_add(struct live *l, struct request *r, enum job_kind kind, const char *c
                       .timeout_ms = timeout_ms};
     if (len > 0)
         memcpy(j->code, code, len);
+    request_holds(r, &r->body_held, len);
     if (kind == JOB_CELL && accept && header_wants_events(accept))
         j->stream = stream_new(r);
     request_work(r, on_abandoned, j);

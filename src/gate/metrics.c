@@ -141,6 +141,8 @@ static void server_text(struct gate *g, struct buf *b)
         buf_add_fmt(b, "retort_zygotes_started_total %u\n", s.zygotes_started);
     }
     gauge(b, "retort_runs_waiting", "One-shot runs that wait for their turn.", g->n_waiting);
+    gauge(b, "retort_buffers_bytes", "Memory for requests and answers that are under way.",
+          (double)g->held);
     gauge(b, "process_resident_memory_bytes", "Memory of the gate.", resident_bytes());
     gauge(b, "process_open_fds", "Descriptors of the gate.", open_descriptors());
 }

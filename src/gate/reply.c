@@ -24,8 +24,9 @@ static void common_headers(struct MHD_Response *response, const char *type)
         response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
 }
 
-struct MHD_Response *response_buffer(struct buf *body, const char *type)
+struct MHD_Response *response_buffer(struct request *r, struct buf *body, const char *type)
 {
+    request_answer_holds(r, &r->answer_held, body->cap);
     size_t len = body->len;
     char *data = buf_steal(body);
     struct MHD_Response *response =
@@ -39,20 +40,20 @@ struct MHD_Response *response_buffer(struct buf *body, const char *type)
 
 void reply_text(struct request *r, unsigned status, const char *type, struct buf *body)
 {
-    request_reply(r, status, response_buffer(body, type));
+    request_reply(r, status, response_buffer(r, body, type));
 }
 
 void reply_empty(struct request *r, unsigned status)
 {
     struct buf none = {0};
 
-    request_reply(r, status, response_buffer(&none, NULL));
+    request_reply(r, status, response_buffer(r, &none, NULL));
 }
 
 void reply_preflight(struct request *r, const char *methods)
 {
     struct buf none = {0};
-    struct MHD_Response *response = response_buffer(&none, NULL);
+    struct MHD_Response *response = response_buffer(r, &none, NULL);
 
     response_header(response, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_METHODS, methods);
     response_header(response, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_HEADERS,
@@ -67,7 +68,7 @@ static int to_buf(const char *data, size_t len, void *ctx)
     return 0;
 }
 
-static struct MHD_Response *json_response(json_t *body)
+static struct MHD_Response *json_response(struct request *r, json_t *body)
 {
     struct buf text = {0};
 
@@ -75,30 +76,30 @@ static struct MHD_Response *json_response(json_t *body)
         bug("cannot write JSON");
     buf_add(&text, "\n", 1);
     json_decref(body);
-    return response_buffer(&text, "application/json");
+    return response_buffer(r, &text, "application/json");
 }
 
 void reply_json(struct request *r, unsigned status, json_t *body)
 {
-    request_reply(r, status, json_response(body));
+    request_reply(r, status, json_response(r, body));
 }
 
 void reply_json_at(struct request *r, unsigned status, const char *location, json_t *body)
 {
-    struct MHD_Response *response = json_response(body);
+    struct MHD_Response *response = json_response(r, body);
 
     response_header(response, MHD_HTTP_HEADER_LOCATION, location);
     request_reply(r, status, response);
 }
 
-__attribute__((format(printf, 3, 0))) static struct MHD_Response *
-error_response(unsigned status, const char *code, const char *fmt, va_list ap)
+__attribute__((format(printf, 4, 0))) static struct MHD_Response *
+error_response(struct request *r, unsigned status, const char *code, const char *fmt, va_list ap)
 {
     char text[1024];
 
     vsnprintf(text, sizeof(text), fmt, ap);
     json_t *error = json_pack("{s:{s:s,s:o}}", "error", "code", code, "message", text_json(text));
-    struct MHD_Response *response = json_response(error);
+    struct MHD_Response *response = json_response(r, error);
     if (status == 401)
         response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"retort\"");
     return response;
@@ -109,7 +110,7 @@ void reply_error(struct request *r, unsigned status, const char *code, const cha
     va_list ap;
 
     va_start(ap, fmt);
-    struct MHD_Response *response = error_response(status, code, fmt, ap);
+    struct MHD_Response *response = error_response(r, status, code, fmt, ap);
     va_end(ap);
     request_reply(r, status, response);
 }
@@ -121,7 +122,7 @@ void reply_later(struct request *r, unsigned status, unsigned seconds, const cha
     va_list ap;
 
     va_start(ap, fmt);
-    struct MHD_Response *response = error_response(status, code, fmt, ap);
+    struct MHD_Response *response = error_response(r, status, code, fmt, ap);
     va_end(ap);
     snprintf(after, sizeof(after), "%u", seconds);
     response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, after);

@@ -21,6 +21,7 @@ struct stream {
     struct request *request;
     struct buf out;
     size_t sent;
+    uint64_t held;
     bool over;
     int64_t spoke_ms;
     bool *shown; /* for each display of the cell: was it streamed? */
@@ -51,6 +52,7 @@ static ssize_t read_some(void *ctx, uint64_t pos, char *to, size_t max)
         s->sent = s->out.len = 0;
         if (s->out.cap > BLOCK)
             buf_done(&s->out);
+        request_holds(s->request, &s->held, s->out.cap);
     }
     return (ssize_t)n;
 }
@@ -103,13 +105,17 @@ static int to_buf(const char *data, size_t len, void *ctx)
 
 static void wake(struct stream *s)
 {
+    if (s->over)
+        request_answer_holds(s->request, &s->held, s->out.cap);
+    else
+        request_holds(s->request, &s->held, s->out.cap);
     s->spoke_ms = time_now_ms();
     request_resume(s->request);
 }
 
 static bool has_room(const struct stream *s)
 {
-    return s->out.len - s->sent < WAITING_MAX;
+    return s->out.len - s->sent < WAITING_MAX && request_has_room(s->request);
 }
 
 static void event(struct stream *s, const char *name, const json_t *data)

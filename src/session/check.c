@@ -51,6 +51,11 @@ struct check_request *session_ask_check(struct session *s, const char *code, siz
 
     if (session_must_be_idle(s, e) < 0 || session_must_fit(len, e) < 0)
         return NULL;
+    /* One that does not read what it was sent gets no more: it would all be held here. */
+    if (s->unsent.len > 0) {
+        err_set(e, EBUSY, "the interpreter has not read the last question yet");
+        return NULL;
+    }
     struct check_request *r = add(s, done, ctx, e);
     if (!r)
         return NULL;

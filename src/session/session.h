@@ -158,8 +158,8 @@ void session_interrupt(struct session *s);
 
 /* Is this a complete piece of Python? Asked while no cell runs. The answer comes from the vessel's loop
  * within a second, exactly once, or never when it was cancelled or the session closed meanwhile. NULL (with
- * an error): could not even be asked; EBUSY: a cell runs, or 16 questions have no answer yet. From `done`
- * what does not drive the vessel may be called. */
+ * an error): could not even be asked; EBUSY: a cell runs, 16 questions have no answer yet, or the last
+ * one was not even read. From `done` what does not drive the vessel may be called. */
 struct check_request;
 
 struct check_answer {

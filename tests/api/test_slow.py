@@ -1,6 +1,8 @@
 """Slow clients hurt nobody, and large bodies cost no memory."""
+import base64
 import contextlib
 import itertools
+import json
 import os
 import socket
 import threading
@@ -165,3 +167,90 @@ class Memory(api.Case):
             if not api.SANITIZED:
                 self.assertLess(self.server.peak_memory() - before, 700 << 20)
             stream.close()
+
+
+class Buffers(api.Case):
+    """What is held for requests has a bound, for each token and for all."""
+    config = "max_buffers = 64m\nmax_runs = 1\nmax_waiting = 50\n"
+    SHARE = 16 << 20
+
+    def held(self):
+        return self.client.metrics()["retort_buffers_bytes"]
+
+    def assertGivenBack(self):
+        self.assertTrue(api.wait_until(lambda: self.held() < 1 << 20, 20), self.held())
+
+    def sent(self, data, buffer=None):
+        sock = socket.socket()
+        self.addCleanup(sock.close)
+        if buffer:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+        sock.connect((self.server.address, self.server.port))
+        with contextlib.suppress(OSError):  # refused before all was sent
+            sock.sendall(data)
+        return sock
+
+    def test_runs_that_wait(self):
+        first = api.Later(lambda: self.client.post("/v1/run", code="import time; time.sleep(4)"))
+        time.sleep(0.5)
+        files = {"f": base64.b64encode(os.urandom(6 << 20)).decode()}
+        waiting = [api.Later(lambda: self.client.post("/v1/run", code="1", files=files)) for _ in range(8)]
+        answers = [later.result() for later in [first, *waiting]]
+        refused = [a for a in answers if a.status != 200]
+        self.assertLess(self.held(), self.SHARE * 2)
+        self.assertTrue(4 <= len(refused) <= 7, answers)
+        for answer in refused:
+            self.assertError(answer, 503, "busy")
+            self.assertGreaterEqual(int(answer.headers["Retry-After"]), 1)
+        self.assertGivenBack()
+        self.assertEqual(self.client.post("/v1/run", code="1", files=files).status, 200)
+
+    def test_one_token_does_not_use_up_everything(self):
+        other = self.server.client(self.server.new_token("other"))
+        body = b'{"code": "' + b"#" * (7 << 20)
+        socks = [self.sent(self.client.raw("POST", "/v1/run", f"Content-Length: {8 << 20}", body=body)) for _ in range(12)]
+        self.assertTrue(api.wait_until(lambda: self.held() >= self.SHARE, 10), self.held())
+        time.sleep(0.5)
+        self.assertLess(self.held(), self.SHARE * 2)
+        self.assertError(self.client.post("/v1/run", code="1"), 503, "busy")
+        self.assertEqual(self.client.get("/v1/sessions").status, 200)
+        self.assertEqual(other.post("/v1/run", code="'#' * 100").status, 200)
+        for sock in socks:
+            sock.close()
+        self.assertGivenBack()
+
+    def test_answers_that_are_not_read(self):
+        session = self.session(limits={"output": "6m"})
+        session.cell("print('x' * 3500000)")
+        slow = [self.sent(self.client.raw("GET", session.path + "/cells/1"), 4096) for _ in range(12)]
+        self.assertTrue(api.wait_until(lambda: "slow reader shut" in self.server.log, 10))
+        self.assertLess(self.held(), self.SHARE * 2)
+        self.assertEqual(len(api.text(self.client.get(session.path + "/cells/1").json)), 3500001)
+        got, closed = api.receive(slow[0], 5)
+        self.assertTrue(closed and len(got) < 3500000, "the oldest one is still there")
+        for sock in slow:
+            sock.close()
+        self.assertGivenBack()
+
+    def test_streams_that_are_not_read(self):
+        """Whoever does not read gets the rest with the cell, and then nothing more than that is held."""
+        session, socks = self.session(limits={"output": "6m"}), []
+        for n in range(1, 4):
+            sock = self.sent(self.client.raw("POST", session.path + "/cells", "Accept: text/event-stream", "Content-Length: 55",
+                                             body=json.dumps({"code": "for i in range(600): print('x' * 5000)"}).ljust(55).encode()), 4096)
+            self.assertTrue(api.wait_until(lambda: session.info()["cells"] == n, 30))
+            socks.append(sock)
+        self.assertTrue(1 << 20 < self.held() < self.SHARE * 2, self.held())
+        for sock in socks:
+            sock.close()
+        self.assertGivenBack()
+
+    def test_archives(self):
+        session = self.session()
+        session.cell("import os\nopen('f', 'wb').write(os.urandom(8 << 20))\n"
+                     "for i in range(5000): open(f'{i}' + 'n' * 200, 'w').close()", timeout=60)
+        slow = [self.sent(self.client.raw("GET", session.path + "/files?archive=zip"), 4096) for _ in range(4)]
+        self.assertTrue(api.wait_until(lambda: self.held() > 12 << 20, 10), self.held())
+        for sock in slow:
+            sock.close()
+        self.assertGivenBack()

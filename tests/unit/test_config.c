@@ -83,6 +83,7 @@ static void defaults(void **state)
     assert_int_equal(c.max_runs, 16);
     assert_int_equal(c.max_waiting, 256);
     assert_int_equal(c.max_connections, 4096);
+    assert_int_equal(c.max_buffers, 1 << 30);
     assert_int_equal(c.pool, 4);
     assert_int_equal(c.blanks, 4);
     assert_int_equal(c.journal_outputs, 4 << 20);

@@ -102,6 +102,22 @@ static void the_number_is_bounded(void **state)
     assert_int_equal(e.code, EBUSY);
 }
 
+static void one_that_is_not_read_is_the_last(void **state)
+{
+    cleanup_buf struct buf code = {0};
+    struct frame frame;
+    struct err e;
+    (void)state;
+
+    memset(buf_room(&code, 8 << 20), '#', 8 << 20); /* more than any pipe takes */
+    assert_non_null(session_ask_check(f.session, code.data, 8 << 20, on_answer, &told[0], &e));
+    assert_null(session_ask_check(f.session, "", 0, on_answer, &told[1], &e));
+    assert_int_equal(e.code, EBUSY);
+    for (unsigned i = 0; i < 10000 && !fake_heard(&f, &frame); i++)
+        fake_turn(&f);
+    assert_non_null(ask(1));
+}
+
 static void not_while_a_cell_runs(void **state)
 {
     struct err e;
@@ -186,6 +202,7 @@ int main(void)
         test(a_cancelled_one_takes_its_answer_along),
         test(the_time_is_bounded),
         test(the_number_is_bounded),
+        test(one_that_is_not_read_is_the_last),
         test(not_while_a_cell_runs),
         test(a_cell_may_follow_at_once),
         test(the_end_is_told),
