@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "gate/inside.h"
 
-#define BODY_BYTES_MS 16 /* slower than this a body may not be, after its first seconds */
+#define BODY_BYTES_MS 16       /* slower than this a body may not be, after its first seconds */
 #define SHUT_LEAST (64u << 10) /* smaller ones are gone at once, and give nothing back */
 
 /* When it is too late for what we wait for (clock_now_ms), or INT64_MAX. */

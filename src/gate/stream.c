@@ -1,8 +1,7 @@
 /* stream: a cell as server-sent events.
  *
- * What a slow reader has not taken waits here. Text is within the cell's limit on output; displays have a
- * bound of their own, beyond which they come with the whole cell at its end. The cell never waits for its
- * reader.
+ * What a slow reader has not taken waits here, up to a bound for text and one for displays. What is beyond
+ * comes with the whole cell at its end. The cell never waits for its reader.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,8 @@
 #include "gate/journal.h"
 #include "session/cell_json.h"
 
-#define WAITING_MAX (4u << 20)
+#define TEXT_WAITING_MAX (32u << 20)
+#define DISPLAYS_WAITING_MAX (4u << 20)
 #define LARGE (64u << 10) /* displays over it are not sent a second time */
 #define COMMENT_MS 10000
 #define BLOCK (64u << 10)
@@ -113,9 +113,9 @@ static void wake(struct stream *s)
     request_resume(s->request);
 }
 
-static bool has_room(const struct stream *s)
+static bool has_room(const struct stream *s, size_t max)
 {
-    return s->out.len - s->sent < WAITING_MAX && request_has_room(s->request);
+    return s->out.len - s->sent < max && request_has_room(s->request);
 }
 
 static void event(struct stream *s, const char *name, const json_t *data)
@@ -136,6 +136,8 @@ static const char *const names[] = {
 
 void stream_text(struct stream *s, enum output_kind kind, const char *text, size_t len)
 {
+    if (!has_room(s, TEXT_WAITING_MAX))
+        return;
     json_t *j = json_pack("{s:s,s:o}", "type", names[kind], "text", cell_text_json(text, len));
     event(s, names[kind], j);
     json_decref(j);
@@ -143,7 +145,7 @@ void stream_text(struct stream *s, enum output_kind kind, const char *text, size
 
 void stream_display(struct stream *s, const struct output *o)
 {
-    bool shown = has_room(s);
+    bool shown = has_room(s, DISPLAYS_WAITING_MAX);
 
     s->shown = realloc(s->shown, s->n_shown + 1);
     if (!s->shown)

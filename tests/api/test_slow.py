@@ -168,6 +168,17 @@ class Memory(api.Case):
                 self.assertLess(self.server.peak_memory() - before, 700 << 20)
             stream.close()
 
+    def test_text_that_is_not_read(self):
+        """So much waits for its reader, who gets the rest with the cell."""
+        session = self.session(limits={"output": "64m"})
+        with session.stream("x = '\\x01' * 65536\nfor i in range(300): print(x)\nopen('printed', 'w').close()\n"
+                            "import time; time.sleep(4)") as stream:
+            self.assertTrue(api.wait_until(lambda: session.get("printed").status == 200))
+            self.assertLess(self.client.metrics()["retort_buffers_bytes"], 80 << 20)
+            cell = stream.cell()
+        self.assertEqual(len(api.text(cell)), 300 * 65537)
+        self.assertLess(sum(len(d["text"]) for n, d in stream.events if n == "stdout"), 300 * 65537)
+
 
 class Buffers(api.Case):
     """What is held for requests has a bound, for each token and for all."""
