@@ -103,6 +103,37 @@ class Slow(api.Case):
             sock.close()
 
 
+class Endless(api.Case):
+    def test_what_never_comes_to_its_end(self):
+        """A byte a second is not silence, but no request either. An upload may take as long as it does."""
+        session = self.session()
+        sent = {"headers": b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ",
+                "body": self.client.raw("POST", "/v1/run", "Content-Length: 100000"),
+                "unwanted body": self.client.raw("GET", "/v1/sessions", "Content-Length: 100000"),
+                "upload": self.client.raw("PUT", session.file("f"), "Content-Length: 100000")}
+        socks, ended = {}, {}
+        for name, data in sent.items():
+            socks[name] = self.server.connect()
+            socks[name].sendall(data)
+            socks[name].settimeout(0)
+            self.addCleanup(socks[name].close)
+        began = time.monotonic()
+        while len(ended) < 3 and time.monotonic() - began < 45:
+            for name, sock in socks.items():
+                try:
+                    sock.send(b" ")
+                    over = sock.recv(1000) == b""
+                except BlockingIOError:
+                    over = False
+                except OSError:
+                    over = True
+                if over:
+                    ended.setdefault(name, time.monotonic() - began)
+            time.sleep(0.5)
+        self.assertEqual(set(ended), {"headers", "body", "unwanted body"}, ended)
+        self.assertGreater(min(ended.values()), 25)
+
+
 class TooManyConnections(api.Case):
     config = "max_connections = 20\n"
 
