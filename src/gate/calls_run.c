@@ -44,6 +44,7 @@ static void unwait(struct run *w)
         if (*at == w) {
             *at = w->next;
             w->gate->n_waiting--;
+            holder_remove(w->request->holder, w->limits.memory);
             return;
         }
 }
@@ -223,28 +224,47 @@ static void begin(struct run *w)
     live_open(l);
 }
 
+/* Each takes the place of one that has ended, so that sessions never are more than there may be. */
 void runs_next(struct gate *g)
 {
-    while (waiting && g->n_runs < g->config->max_runs && !g->draining) {
+    while (waiting && g->n_runs < g->config->max_runs && !g->draining && !g->stopping) {
         struct run *w = waiting;
         unwait(w);
         begin(w);
     }
 }
 
+/* One that waits will never run; who asked for it. */
+static struct request *give_up(struct run *w)
+{
+    struct request *r = w->request;
+
+    unwait(w);
+    request_unwork(r);
+    run_free(w);
+    return r;
+}
+
 void runs_refuse(struct gate *g)
 {
     (void)g;
-    while (waiting) {
-        struct run *w = waiting;
-        struct request *r = w->request;
-        unwait(w);
-        request_unwork(r);
-        run_free(w);
-        reply_later(r, 503, 5, "draining", "the server is about to stop; try again soon");
+    while (waiting)
+        reply_later(give_up(waiting), 503, 5, "draining",
+                    "the server is about to stop; try again soon");
+}
+
+void runs_refuse_of(const struct holder *h)
+{
+    struct run *next;
+
+    for (struct run *w = waiting; w; w = next) {
+        next = w->next;
+        if (w->request->holder == h)
+            reply_error(give_up(w), 401, "unauthorized", "this token was revoked");
     }
 }
 
+/* It counts as the session that it will be. */
 static void wait_turn(struct run *w)
 {
     struct run **at = &waiting;
@@ -253,6 +273,7 @@ static void wait_turn(struct run *w)
         at = &(*at)->next;
     *at = w;
     w->gate->n_waiting++;
+    holder_add(w->request->holder, w->limits.memory);
 }
 
 void call_run(struct request *r)
@@ -287,8 +308,6 @@ void call_run(struct request *r)
     struct run *kept = xcalloc(1, sizeof(*kept));
     *kept = w;
     request_work(r, on_abandoned, kept);
-    if (g->n_runs < g->config->max_runs)
-        begin(kept);
-    else
-        wait_turn(kept);
+    wait_turn(kept);
+    runs_next(g);
 }

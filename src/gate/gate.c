@@ -77,8 +77,10 @@ static void check_tokens(struct gate *g)
     struct err e;
 
     for (struct holder *h = g->holders; h; h = h->next)
-        if (h->sessions > 0 && store_token_alive(g->store, h->token.id, &e) == 0)
+        if (h->sessions > 0 && store_token_alive(g->store, h->token.id, &e) == 0) {
+            runs_refuse_of(h);
             lives_end_of(g, h, "deleted");
+        }
 }
 
 static int64_t expire_every_ms(const struct gate *g)

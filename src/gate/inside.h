@@ -409,6 +409,8 @@ void runs_next(struct gate *g);
 void run_ended(struct run *w, const char *reason);
 /* Those that wait will never run. */
 void runs_refuse(struct gate *g);
+/* Nor those of this token, which is not valid any more. */
+void runs_refuse_of(const struct holder *h);
 
 /* ---- transfers (transfer.c) ---- */
 

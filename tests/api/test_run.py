@@ -155,6 +155,26 @@ class Full(api.Case):
         self.assertEqual(first.result().status, 200)
         self.assertEqual(self.client.post("/v1/run", code="1").status, 200)
 
+    def test_one_that_waits_counts_for_its_token(self):
+        client = self.server.client(self.server.new_token("few", "--sessions", "2"))
+        code = "import time; time.sleep(1.5); 1"
+        laters = [api.Later(lambda: client.post("/v1/run", code=code)) for _ in range(2)]
+        time.sleep(0.5)
+        self.assertError(client.post("/v1/run", code="1"), 429, "quota_sessions")
+        self.assertEqual([later.result().status for later in laters], [200, 200])
+        self.assertEqual(client.post("/v1/run", code="1").status, 200)
+
+    def test_one_that_waits_for_a_token_that_is_revoked(self):
+        client = self.server.client(self.server.new_token("short"))
+        first = api.Later(lambda: self.client.post("/v1/run", code="import time; time.sleep(6)"))
+        time.sleep(0.5)
+        second = api.Later(lambda: client.post("/v1/run", code="1"))
+        time.sleep(0.5)
+        self.assertEqual(api.run("token", "revoke", "short", "--state", self.server.state).returncode, 0)
+        self.assertError(second.result(), 401, "unauthorized")
+        self.assertFalse(first.over, "it had its turn")
+        self.assertEqual(first.result().status, 200)
+
 
 class Ended(api.Case):
     def test_the_server_ends_before_the_box_stands(self):
