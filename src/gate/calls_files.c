@@ -15,6 +15,8 @@
 #include "gate/zip.h"
 
 #define BLOCK (64u << 10)
+#define ARCHIVES_MAX 4 /* of one session, at once */
+#define ZIP_NAMES 4
 #define ENTRY_BYTES 64 /* of a list, beside its path */
 #define ZIP_BYTES                                                                                  \
     (640u << 10) /* of an archive that is being made: its compressor, a piece, what comes out */
@@ -191,7 +193,9 @@ struct list {
     char *after;
     uint64_t bytes, held;
     /* as a zip: */
+    bool archive;
     struct zip *zip;
+    uint64_t size; /* of the files that were put in */
     unsigned next;
     bool in_file, over;
 };
@@ -293,9 +297,20 @@ static void on_zip_file(void *ctx, const struct file_answer *a)
 
     l->t.asked = NULL;
     /* One that has vanished since it was listed is simply not in it. */
-    if (!a->e)
+    if (!a->e) {
+        l->size += a->size;
         l->in_file = zip_file(l->zip, f->path, a->fd, a->size, a->mtime_ns, &e) == 0;
+    }
     request_resume(l->t.request);
+}
+
+/* Are there more bytes than a workspace holds? One file can be a hole of exabytes, to be read and compressed
+ * for ever. Several names may be of one file. */
+static bool is_hollow(const struct list *l, uint64_t size)
+{
+    uint64_t disk = l->t.live->limits.disk;
+
+    return disk != LIMIT_NONE && size / ZIP_NAMES > disk;
 }
 
 /* 1: there may be something to send; 0: it waits; -1: failed. */
@@ -303,6 +318,8 @@ static int zip_more(struct list *l)
 {
     struct err e;
 
+    if (is_hollow(l, l->size)) /* they were not when they were listed */
+        return -1;
     if (l->in_file) {
         int r = zip_step(l->zip, &e);
         l->in_file = r > 0;
@@ -331,15 +348,23 @@ static ssize_t read_zip(void *ctx, uint64_t pos, char *to, size_t max)
             return l->over ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;
         if (more == 0)
             request_pause(r);
-        else if (out->len == 0) /* zeros: much is read before anything comes out */
-            request_yield(r);
-        if (out->len == 0)
-            return 0;
+        else
+            request_yield(r); /* a piece takes milliseconds: everybody else comes before the next */
+        return 0;
     }
     size_t n = out->len < max ? out->len : max;
     memcpy(to, out->data, n);
     buf_drop(out, n);
     return (ssize_t)n;
+}
+
+static uint64_t size_of(const struct list *l)
+{
+    uint64_t size = 0;
+
+    for (unsigned i = 0; i < l->n; i++)
+        size = l->files[i].size < UINT64_MAX - size ? size + l->files[i].size : UINT64_MAX;
+    return size;
 }
 
 static void on_zip_listed(void *ctx, const struct file_answer *a)
@@ -350,6 +375,13 @@ static void on_zip_listed(void *ctx, const struct file_answer *a)
     l->t.asked = NULL;
     if (a->e) { /* also when there are too many to list: half of a workspace is none */
         failed(&l->t, a->e);
+        return;
+    }
+    if (is_hollow(l, size_of(l))) {
+        transfer_over(&l->t);
+        reply_error(r, 409, "not_accessible",
+                    "the files are longer than the workspace is large: some have holes; fetch them "
+                    "one by one");
         return;
     }
     if (!request_has_room(r)) {
@@ -373,6 +405,15 @@ static void on_zip_listed(void *ctx, const struct file_answer *a)
     transfer_sending(&l->t);
 }
 
+static unsigned archives_of(const struct live *live)
+{
+    unsigned n = 0;
+
+    for (const struct transfer *t = live->transfers; t; t = t->next)
+        n += t->free == list_free && ((const struct list *)t)->archive;
+    return n;
+}
+
 void call_files(struct request *r)
 {
     const char *archive = request_query(r, "archive");
@@ -392,7 +433,14 @@ void call_files(struct request *r)
         reply_error(r, 400, "bad_request", "\"after\" must be the \"next\" of an earlier answer");
         return;
     }
+    if (archive && archives_of(live) >= ARCHIVES_MAX) {
+        free(path);
+        reply_later(r, 429, 5, "too_many_archives", "%d archives of this session are under way",
+                    ARCHIVES_MAX);
+        return;
+    }
     struct list *l = transfer_new(live, r, sizeof(*l), list_free);
+    l->archive = archive != NULL;
     l->limit = limit;
     l->after = path;
     l->t.asked =

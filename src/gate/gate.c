@@ -228,8 +228,10 @@ int gate_turn(struct gate *g, int most_ms, struct err *e)
     g->idle_turns++;
     requests_go_on(g);
     int wait_ms = http_turn(g);
-    if (g->yielding)
+    if (g->yielding) {
         wait_ms = 0;
+        g->idle_turns = 0; /* they work, though nothing may come of it for a while */
+    }
 
     /* libmicrohttpd says "at once" for as long as a client leaves it in the middle of some lines. When that
      * brings nothing, it can wait for a moment. Bodies that come and go make no events, but are something. */

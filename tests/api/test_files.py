@@ -257,6 +257,31 @@ class List(api.Case):
 
 
 class Archive(api.Case):
+    def test_zip_of_holes(self):
+        """A sparse file can be longer than anything that could be sent."""
+        session = self.session()
+        session.cell("open('sparse', 'wb').truncate(1 << 60)")
+        self.assertError(self.client.get(session.path + "/files?archive=zip"), 409, "not_accessible", "holes")
+        session.cell("open('sparse', 'wb').truncate(600 << 20)")  # more than the disk, but a few names could have that
+        self.assertEqual(self.client.get(session.path + "/files?archive=zip").status, 200)
+
+    def test_zips_at_once(self):
+        session = self.session()
+        session.cell("import os\nopen('f', 'wb').write(os.urandom(30 << 20))")
+        under_way = []
+        for _ in range(4):
+            connection, response = self.client.send("GET", session.path + "/files?archive=zip")
+            self.assertEqual(response.status, 200)
+            self.addCleanup(connection.close)
+            under_way.append(connection)
+        answer = self.client.get(session.path + "/files?archive=zip")
+        self.assertError(answer, 429, "too_many_archives")
+        self.assertEqual(self.client.get(session.path + "/files").status, 200)
+        under_way[0].sock.close()
+        under_way[0].close()
+        response.close()
+        self.assertTrue(api.wait_until(lambda: self.client.get(session.path + "/files?archive=zip").status == 200, 20))
+
     def test_zip(self):
         session = self.session()
         files = {"a.txt": b"a", "dir/b.bin": os.urandom(300000), "ü 漢/c": b"c", "empty": b"", "q\"": b"x"}

@@ -90,9 +90,10 @@ class Slow(api.Case):
             self.assertLess(self.server.peak_memory(), 250 << 20)
 
     def test_readers_of_streams(self):
-        session = self.session()
-        session.cell("open('big', 'wb').write(bytes(30 << 20))")
-        with every_second(self.connected(lambda i: self.client.raw("GET", session.path + "/files?archive=zip"), 4096),
+        sessions = [self.session() for _ in range(CLIENTS // 10)]
+        for session in sessions:
+            session.cell("import os\nopen('big', 'wb').write(os.urandom(4 << 20))")
+        with every_second(self.connected(lambda i: self.client.raw("GET", sessions[i % len(sessions)].path + "/files?archive=zip"), 4096),
                           lambda s: s.recv(1)):
             self.assertLess(self.swiftly(), self.alone)
 
