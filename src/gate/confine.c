@@ -8,7 +8,9 @@
 #include <seccomp.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -89,7 +91,6 @@ static const char *const calls[] = {
     "utimensat",
     "sendfile",
     "splice",
-    "ioctl",
     /* waiting */
     "poll",
     "ppoll",
@@ -119,9 +120,6 @@ static const char *const calls[] = {
     "recvfrom",
     "recvmsg",
     "recvmmsg",
-    "sendto",
-    "sendmsg",
-    "sendmmsg",
     "shutdown",
     "getsockopt",
     "setsockopt",
@@ -145,7 +143,6 @@ static const char *const calls[] = {
     "getgid",
     "getegid",
     "getrlimit",
-    "prlimit64",
     "getrusage",
     "sysinfo",
     "uname",
@@ -164,8 +161,6 @@ static const char *const calls[] = {
     "rt_sigpending",
     "rt_sigtimedwait",
     "sigaltstack",
-    "tgkill",
-    "kill",
     "wait4",
     "waitid",
     "exit",
@@ -175,25 +170,55 @@ static const char *const calls[] = {
     "prctl",
 };
 
+/* Calls of which some uses are: those where the argument `arg`, in the bits of `mask`, is `value`. What is
+ * compared is 64 bits wide, where the kernel may look at 32 of them; so what is allowed is named, and not what
+ * is refused. */
+static const struct {
+    const char *call;
+    unsigned arg;
+    uint64_t mask, value;
+} uses[] = {
+    /* A TCP socket that was shut can be connected by sending: that would be a way out. */
+    {"sendto", 3, MSG_FASTOPEN, 0},
+    {"sendmsg", 2, MSG_FASTOPEN, 0},
+    {"sendmmsg", 3, MSG_FASTOPEN, 0},
+    /* Not TIOCSTI, which types into the terminal that we may have been started from. */
+    {"ioctl", 1, UINT64_MAX, FIONREAD},
+    {"ioctl", 1, UINT64_MAX, TCGETS},
+    {"prlimit64", 0, UINT64_MAX, 0}, /* itself */
+    /* Threads (the store has one), but no processes. clone3 cannot be looked into; libc does without. */
+    {"clone", 0, CLONE_THREAD, CLONE_THREAD},
+};
+
+static int allow(scmp_filter_ctx filter, const char *call, const struct scmp_arg_cmp *use)
+{
+    int number = seccomp_syscall_resolve_name(call);
+
+    if (number < 0)
+        return 0; /* one that this machine does not have */
+    return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number, use ? 1 : 0, use);
+}
+
 static int load_filter(struct err *e)
 {
 #ifdef SANITIZED
     (void)calls;
+    (void)uses;
+    (void)allow;
     (void)e;
     return 0;
 #else
+    const struct scmp_arg_cmp own_pid = SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid());
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
     int r = filter ? seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2) : -ENOMEM;
 
-    for (size_t i = 0; r == 0 && i < sizeof(calls) / sizeof(*calls); i++) {
-        int number = seccomp_syscall_resolve_name(calls[i]);
-        if (number >= 0) /* one that this machine has */
-            r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0);
-    }
-    /* Threads (the store has one), but no processes. clone3 cannot be looked into; libc does without. */
+    for (size_t i = 0; r == 0 && i < sizeof(calls) / sizeof(*calls); i++)
+        r = allow(filter, calls[i], NULL);
+    for (size_t i = 0; r == 0 && i < sizeof(uses) / sizeof(*uses); i++)
+        r = allow(filter, uses[i].call,
+                  &SCMP_CMP(uses[i].arg, SCMP_CMP_MASKED_EQ, uses[i].mask, uses[i].value));
     if (r == 0)
-        r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
-                             SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
+        r = allow(filter, "tgkill", &own_pid); /* abort() */
     if (r == 0)
         r = seccomp_load(filter);
     seccomp_release(filter);
