@@ -63,6 +63,7 @@ static const struct key keys[] = {
     {"blanks", COUNT, AT(blanks), 0, 10000},
     {"retention", SECONDS, AT(retention_s), 0},
     {"journal_outputs", SIZE, AT(journal_outputs)},
+    {"journal_session", SIZE, AT(journal_session)},
     {"drain", SECONDS, AT(drain_s), 0},
 };
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
@@ -98,6 +99,7 @@ void config_default(struct config *ret)
         .pool = 4,
         .blanks = 4,
         .journal_outputs = 4 << 20,
+        .journal_session = 256 << 20,
         .log_requests = true,
     };
     limits_default(&ret->limits);

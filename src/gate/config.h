@@ -38,6 +38,7 @@ struct config {
     uint64_t max_buffers;  /* max_buffers = 1g; for requests and answers under way; or LIMIT_NONE */
     unsigned pool, blanks; /* pool = 4, blanks = 4 */
     uint64_t journal_outputs; /* journal_outputs = 4m; of one cell, in the journal; or LIMIT_NONE */
+    uint64_t journal_session; /* journal_session = 256m; of one session; or LIMIT_NONE */
     bool log_requests;        /* log_requests = yes */
 };
 

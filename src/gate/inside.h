@@ -330,6 +330,7 @@ struct live {
     bool admitted;      /* a one-shot run that has its turn */
     const char *ending; /* the reason, once it is to end */
     uint32_t cells;
+    uint64_t journal; /* bytes of it in the store */
     struct job *running, *queue;
     unsigned n_queue;
     struct transfer *transfers; /* uploads, downloads, lists under way */

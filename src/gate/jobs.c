@@ -12,6 +12,7 @@
 #include "session/cell_json.h"
 
 #define VARIABLES_MS 10000
+#define JOURNAL_LEAST 1024
 
 void job_free(struct job *j)
 {
@@ -133,22 +134,33 @@ void jobs_next(struct live *l)
     }
 }
 
+/* What the journal keeps of the next cell. One that has no room left for more still tells that there was a
+ * cell, and what was cut. */
+static uint64_t journal_room(const struct live *l)
+{
+    const struct config *c = l->gate->config;
+    uint64_t left = l->journal < c->journal_session ? c->journal_session - l->journal : 0;
+
+    left = left > JOURNAL_LEAST ? left : JOURNAL_LEAST;
+    return left < c->journal_outputs ? left : c->journal_outputs;
+}
+
 /* `text` is the cell as it was answered. */
 static void record(struct live *l, const struct job *j, json_t *cell, uint32_t n,
                    const struct buf *text)
 {
-    uint64_t max = l->gate->config->journal_outputs;
+    uint64_t max = journal_room(l);
+    cleanup_free char *cut = NULL;
     struct err e;
-    int stored;
 
-    if (text->len <= max) {
-        stored = store_cell_add(l->gate->store, l->id, n, j->began_ms, text->data, text->len, &e);
-    } else {
+    if (text->len > max) {
         journal_fit(cell, max);
-        cleanup_free char *cut = json_text(cell);
-        stored = store_cell_add(l->gate->store, l->id, n, j->began_ms, cut, strlen(cut), &e);
+        cut = json_text(cell);
     }
-    if (stored < 0)
+    const char *kept = cut ? cut : text->data;
+    size_t len = cut ? strlen(cut) : text->len;
+    l->journal += len;
+    if (store_cell_add(l->gate->store, l->id, n, j->began_ms, kept, len, &e) < 0)
         log_line("store error=\"%s\"", e.text);
 }
 

@@ -448,6 +448,25 @@ class LongOutputs(api.Case):
         self.assertEqual(len(self.client.get(session.path + "/notebook").json["cells"]), 4)
 
 
+class FullJournals(api.Case):
+    config = "journal_session = 200k\n"
+
+    def test_a_session_has_so_much(self):
+        session = self.session()
+        for _ in range(6):
+            self.assertEqual(len(api.text(session.cell("print('x' * 60000)"))), 60001)
+        answer = self.client.get(session.path + "/cells")
+        self.assertLess(len(answer.body), 210000)
+        cells = answer.json["data"]
+        self.assertEqual([c["n"] for c in cells], [1, 2, 3, 4, 5, 6])
+        self.assertEqual(len(api.text(cells[2])), 60001)
+        self.assertTrue(0 < len(api.text(cells[5])) < 2000)
+        self.assertEqual(cells[5]["outputs"][0]["cut"], 60001)
+        other = self.session()
+        other.cell("print('x' * 60000)")
+        self.assertEqual(len(api.text(self.client.get(other.path + "/cells/1").json)), 60001)
+
+
 class LongJournals(api.Case):
     def test_a_page_ends_early(self):
         """Cells of megabytes come a few at a time, however many were asked for."""

@@ -87,6 +87,7 @@ static void defaults(void **state)
     assert_int_equal(c.pool, 4);
     assert_int_equal(c.blanks, 4);
     assert_int_equal(c.journal_outputs, 4 << 20);
+    assert_int_equal(c.journal_session, 256 << 20);
     assert_true(c.log_requests);
     assert_int_equal(config_check(&c, &e), 0);
     config_done(&c);

@@ -44,7 +44,8 @@ static bool connects(int call)
 
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (call == SYS_sendto)
-        return reached(sendto(listener, "x", 1, MSG_FASTOPEN | MSG_NOSIGNAL, (void *)&to, sizeof(to)));
+        return reached(
+            sendto(listener, "x", 1, MSG_FASTOPEN | MSG_NOSIGNAL, (void *)&to, sizeof(to)));
     if (call == SYS_sendmsg)
         return reached(sendmsg(listener, &m.msg_hdr, MSG_FASTOPEN | MSG_NOSIGNAL));
     return reached(sendmmsg(listener, &m, 1, MSG_FASTOPEN | MSG_NOSIGNAL));
@@ -83,8 +84,7 @@ static bool needed(void)
 
     return send(pair[0], "x", 1, MSG_NOSIGNAL) == 1 && sendmsg(pair[0], &m, MSG_NOSIGNAL) == 1 &&
            ioctl(pair[1], FIONREAD, &there) == 0 && there == 2 &&
-           getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
-           syscall(SYS_tgkill, getpid(), getpid(), 0) == 0;
+           getrlimit(RLIMIT_NOFILE, &limit) == 0 && syscall(SYS_tgkill, getpid(), getpid(), 0) == 0;
 }
 
 static void prepare(void)
