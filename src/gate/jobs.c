@@ -57,7 +57,7 @@ int job_add(struct live *l, struct request *r, enum job_kind kind, const char *c
 {
     const char *accept = request_header(r, MHD_HTTP_HEADER_ACCEPT);
 
-    if (l->n_queue >= l->gate->config->max_queue) {
+    if ((l->running || l->queue) && l->n_queue >= l->gate->config->max_queue) {
         reply_later(r, 429, 1, "too_many_cells",
                     "%u cells wait in this session already; try again when some are done",
                     l->n_queue);

@@ -140,6 +140,20 @@ class Run(api.Case):
                                  "unsupported_media_type")
 
 
+class NoQueue(api.Case):
+    config = "max_queue = 0\n"
+
+    def test_nobody_waits(self):
+        session = self.session()
+        self.assertEqual(session.cell("1")["status"], "ok")
+        later = session.begin("import time; time.sleep(2)")
+        self.assertError(self.client.post(session.path + "/cells", code="1"), 429, "too_many_cells")
+        later.result()
+        self.assertEqual(session.cell("1")["status"], "ok")
+        self.assertEqual(self.client.post("/v1/run", code="1").status, 200)
+        self.assertEqual(self.client.get(session.path + "/variables").status, 200)
+
+
 class Queue(api.Case):
     config = "max_queue = 3\n"
 
