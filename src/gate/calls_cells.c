@@ -36,7 +36,7 @@ void call_variables(struct request *r)
 {
     struct live *l = live_asked(r);
 
-    if (l)
+    if (l && holder_begins_cell(r) == 0) /* it runs the __repr__ of whatever there is */
         job_add(l, r, JOB_VARIABLES, "", 0, 0);
 }
 

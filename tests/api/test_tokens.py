@@ -228,6 +228,7 @@ class Quotas(api.Case):
         self.assertGreaterEqual(wait, 1)
         self.assertLessEqual(wait, 60)
         self.assertError(client.post("/v1/run", code="1"), 429, "too_many_cells")
+        self.assertError(client.get(session.path + "/variables"), 429, "too_many_cells")
         self.assertEqual(session.info()["cells"], 3)
         self.assertEqual(self.session().cell("1")["status"], "ok")
 
