@@ -312,8 +312,13 @@ void call_session_delete(struct request *r)
 
 void call_interrupt(struct request *r)
 {
-    struct live *l = live_asked(r);
+    static const char *const none[] = {NULL};
+    json_t *body = ask_object(r, none);
 
+    if (!body)
+        return;
+    json_decref(body);
+    struct live *l = live_asked(r);
     if (!l)
         return;
     if (l->running)
