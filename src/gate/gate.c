@@ -160,7 +160,7 @@ static void drain(struct gate *g)
     log_line("draining sessions=%u", g->n_lives);
     runs_refuse(g);
     for (struct live *l = g->lives; l; l = l->next)
-        jobs_refuse(l);
+        jobs_refuse(l, 503, "draining", "the server is about to stop; try again soon");
     gate_arm(g, time_now_ms() + 1);
 }
 

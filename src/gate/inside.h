@@ -383,8 +383,8 @@ int job_add(struct live *l, struct request *r, enum job_kind kind, const char *c
 void job_free(struct job *j);
 /* Start the next one that waits. */
 void jobs_next(struct live *l);
-/* Those that wait will never run. */
-void jobs_refuse(struct live *l);
+/* Those that wait will never run, and this is why. */
+void jobs_refuse(struct live *l, unsigned status, const char *code, const char *why);
 extern const struct session_events job_events;
 
 /* ---- streams (stream.c) ---- */

@@ -98,18 +98,20 @@ static void refuse(struct job *j, unsigned status, const char *code, const char 
     if (j->stream) {
         request_unwork(r);
         stream_fail(j->stream, why);
+    } else if (status == 503) {
+        reply_later(r, status, 5, code, "%s", why);
     } else {
         reply_error(r, status, code, "%s", why);
     }
 }
 
-void jobs_refuse(struct live *l)
+void jobs_refuse(struct live *l, unsigned status, const char *code, const char *why)
 {
     struct job *j;
 
     while ((j = l->queue)) {
         unqueue(j);
-        refuse(j, 410, "session_ended", "the session has ended before this cell began");
+        refuse(j, status, code, why);
         job_free(j);
     }
 }

@@ -198,7 +198,7 @@ void live_end(struct live *l, const char *reason)
     if (l->ending)
         return;
     l->ending = reason;
-    jobs_refuse(l);
+    jobs_refuse(l, 410, "session_ended", "the session has ended before this cell began");
     live_end_transfers(l);
     if (l->run)
         run_ended(l->run, reason);

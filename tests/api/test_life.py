@@ -95,7 +95,8 @@ class Drain(api.Case):
             pass  # nobody listens any more: that is clear, too
         self.on_a_kept_connection(kept, server)
         refused = queued.result()
-        self.assertIn(refused.status, (503, 410), refused)
+        self.assertError(refused, 503, "draining")
+        self.assertGreaterEqual(int(refused.headers["Retry-After"]), 1)
         answer = later.result()
         self.assertEqual((answer.status, answer.json["status"], api.text(answer.json)), (200, "ok", "finished\n"))
         self.assertEqual(server.process.wait(15), 0)
