@@ -332,6 +332,7 @@ int gate_open(struct gate *g, const struct gate_start *start, struct err *e)
         return -1;
     }
     gate_arm(g, time_now_ms() + 1);
+    vessel_ask_state(g->vessel); /* for the first who looks */
     return 0;
 }
 

@@ -205,6 +205,9 @@ struct vessel {
     struct buf *outbox; /* messages the keeper's socket did not take yet */
     unsigned n_outbox;
     struct state_request *states;
+    struct vessel_state last_state;
+    bool state_known;
+    uint32_t state_req; /* vessel_ask_state's; 0: none is under way */
     struct end_request *ends;
     struct buf frame; /* where frames and messages are built */
     char scratch[SCRATCH];

@@ -180,14 +180,18 @@ static void on_state(struct vessel *v, struct fields *f)
 {
     uint32_t req = fields_get_u32(f);
 
+    v->last_state.boxes = fields_get_u32(f);
+    v->last_state.ready = fields_get_u32(f);
+    v->last_state.blank = fields_get_u32(f);
+    v->last_state.zygote_pid = (int)fields_get_u32(f);
+    v->last_state.zygotes_started = fields_get_u32(f);
+    v->state_known = true;
+    if (req == v->state_req)
+        v->state_req = 0;
     for (struct state_request *r = v->states; r; r = r->next) {
         if (r->req != req)
             continue;
-        r->state.boxes = fields_get_u32(f);
-        r->state.ready = fields_get_u32(f);
-        r->state.blank = fields_get_u32(f);
-        r->state.zygote_pid = (int)fields_get_u32(f);
-        r->state.zygotes_started = fields_get_u32(f);
+        r->state = v->last_state;
         r->answered = true;
         return;
     }

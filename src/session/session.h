@@ -44,6 +44,10 @@ struct vessel_state {
     unsigned zygotes_started;
 };
 int vessel_state(struct vessel *v, struct vessel_state *ret, struct err *e);
+/* Without waiting: what the keeper said last (false: nothing yet), and a question that its next answer will
+ * be for. One question at a time is enough, and more are not sent. */
+bool vessel_last_state(const struct vessel *v, struct vessel_state *ret);
+void vessel_ask_state(struct vessel *v);
 
 /* ---- a cell's result: the contract's cell, in C ---- */
 

@@ -270,3 +270,18 @@ int vessel_state(struct vessel *v, struct vessel_state *ret, struct err *e)
     *ret = r.state;
     return 0;
 }
+
+bool vessel_last_state(const struct vessel *v, struct vessel_state *ret)
+{
+    if (v->state_known)
+        *ret = v->last_state;
+    return v->state_known;
+}
+
+void vessel_ask_state(struct vessel *v)
+{
+    if (v->gone || v->state_req)
+        return;
+    v->state_req = vessel_req(v);
+    link_status(v, v->state_req);
+}

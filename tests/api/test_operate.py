@@ -2,9 +2,11 @@
 import json
 import os
 import re
+import signal
 import time
 
 import api
+import processes
 import spec
 
 
@@ -89,6 +91,22 @@ class Metrics(api.Case):
         self.assertGreater(after["process_open_fds"], 5)
         self.assertGreaterEqual(after["retort_zygotes_started_total"], 1)
         self.assertGreaterEqual(after["retort_boxes"], 1)
+
+    def test_they_do_not_wait_for_the_keeper(self):
+        session = self.session()
+        children = processes.children(self.server.process.pid)
+        self.assertTrue(children)
+        try:
+            for pid in children:
+                os.kill(pid, signal.SIGSTOP)
+            began = time.monotonic()
+            for _ in range(3):
+                self.assertGreaterEqual(self.client.metrics()["retort_boxes"], 1)
+            self.assertLess(time.monotonic() - began, 3)
+        finally:
+            for pid in children:
+                os.kill(pid, signal.SIGCONT)
+        self.assertEqual(session.cell("1")["status"], "ok")
 
     def test_the_format(self):
         """Each family has its HELP and TYPE before its samples, once; buckets grow."""
