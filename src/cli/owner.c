@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "box/steps.h"
 #include "cli/cli.h"
+#include "cli/sanitise.h"
 
 /* One session, and those that come and go while doctor looks. As root, each has devices made for it. */
 #define FEW_BOXES 16u
@@ -214,11 +215,12 @@ const char *failed_step(const struct err *e, char *ret, size_t size)
 
 int owner_failed(const struct err *e)
 {
-    char name[64];
+    char name[64], plain[sizeof(e->text)];
     const char *step = failed_step(e, name, sizeof(name));
     const char *remedy = step ? steps_remedy(step) : NULL;
 
-    fprintf(stderr, "retort: %s\n", e->text);
+    /* A server may have had a say in it. */
+    fprintf(stderr, "retort: %s\n", sanitise_name(e->text, plain, sizeof(plain)));
     if (remedy)
         fprintf(stderr, "retort: remedy: %s\n", remedy);
     else if (step)

@@ -16,9 +16,10 @@
 #include "session/cell_from_json.h"
 
 #define EVENT_BASE (256u << 20) /* displays (64 MiB) and code (16 MiB), as JSON */
-#define TEXT_MAX (128u << 20)   /* of text; what a server would send beyond is no event */
-#define LARGE (64u << 10)       /* the contract's: displays over it are streamed once */
-#define LARGE_ALL (128u << 20)  /* bytes of these */
+#define EVENT_VALUES 1000000u /* a cell with all outputs and files there can be has a fifth of it */
+#define TEXT_MAX (128u << 20) /* of text; what a server would send beyond is no event */
+#define LARGE (64u << 10)     /* the contract's: displays over it are streamed once */
+#define LARGE_ALL (128u << 20) /* bytes of these */
 
 void remote_forget_cell(struct remote *r)
 {
@@ -102,8 +103,10 @@ static int take_event(struct remote *r, const char *name, const json_t *j, struc
 static int on_event(void *ctx, const char *name, const char *data, size_t len, struct err *e)
 {
     json_error_t why;
-    json_t *j = json_loadb(data, len, CELL_JSON_READ, &why);
 
+    if (json_count_values(data, len) > EVENT_VALUES)
+        return err_set(e, EFBIG, "the server sent an event of more than %u values", EVENT_VALUES);
+    json_t *j = json_loadb(data, len, CELL_JSON_READ, &why);
     if (!j)
         return err_set(e, 0, "the server sent an event that is not JSON (%s)", why.text);
     int result = take_event(ctx, name, j, e);

@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "gate/inside.h"
+#include "session/cell_from_json.h"
 
 #define PAGE_DEFAULT 50
 #define PAGE_MAX 500
-#define VALUES_MAX 20000
+#define VALUES_MAX 20000 /* what we are asked for has few */
 
 static bool is_member(const char *name, const char *const *members)
 {
@@ -39,31 +40,13 @@ static int check_members(struct request *r, const json_t *object, const char *wh
     return 0;
 }
 
-/* Values in a text of JSON, counted by what is between them. A value of two letters takes a hundred bytes
- * in memory, and what we are asked for has few. */
-static size_t count_values(const char *text, size_t len)
-{
-    size_t n = 1;
-    bool in_string = false;
-
-    for (size_t i = 0; i < len; i++) {
-        if (in_string && text[i] == '\\')
-            i++;
-        else if (text[i] == '"')
-            in_string = !in_string;
-        else if (!in_string)
-            n += text[i] == ',' || text[i] == '[' || text[i] == '{';
-    }
-    return n;
-}
-
 json_t *ask_object(struct request *r, const char *const *members)
 {
     json_error_t at;
 
     if (r->body.len == 0)
         return json_object();
-    if (count_values(r->body.data, r->body.len) > VALUES_MAX) {
+    if (json_count_values(r->body.data, r->body.len) > VALUES_MAX) {
         reply_error(r, 400, "bad_request", "the body has more than %d values", VALUES_MAX);
         return NULL;
     }

@@ -13,6 +13,10 @@
 /* How to read it: text may have any character in it. */
 #define CELL_JSON_READ (JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES)
 
+/* Values in a text of JSON, counted by what is between them, before it is parsed: a value of two letters takes a
+ * hundred bytes in memory. */
+size_t json_count_values(const char *text, size_t len);
+
 /* NULL, with what is wrong. A display that was "streamed" comes without parts. */
 struct cell *cell_from_json(const json_t *j, struct err *e);
 /* One output, as a stream has it; it is the caller's (cell_output_done). */

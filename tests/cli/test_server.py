@@ -432,6 +432,7 @@ class Malicious(cli.Case):
 
     def test_the_session_is_deleted_whatever_came(self):
         for cells in (events(), events(("cell", "not json")), events(("cell", {"n": 1})), answer(500, "oops"),
+                      events(("cell", "\x1b]0;title\x07")), events(("cell", '{"n": "\x1b[2J"}')),
                       events(("error", {"name": "RetortError", "value": "no \x1b[2J room", "traceback": ""})),
                       events(("stdout", {"type": "stdout", "text": 5})),
                       events(("cell", dict(CELL, outputs=[{"type": "display", "data": {"image/png": "%%"}}])))):
@@ -441,6 +442,18 @@ class Malicious(cli.Case):
             self.assertNotIn("\x1b", done.err)
             self.assertEqual(self.asked, ["POST /v1/sessions HTTP/1.1", "POST /v1/sessions/abc/cells HTTP/1.1",
                                           "DELETE /v1/sessions/abc HTTP/1.1"])
+
+    def test_values_are_counted_before_they_are_read(self):
+        """Ten megabytes of text would be a gigabyte in memory."""
+        with Fake(SESSION, events(("cell", '{"n": [' + "0," * 5000000 + "0]}")), answer(204, "")) as fake:
+            p = cli.start("run", "--server", fake.link, "-c", "1")
+            _, status, usage = os.wait4(p.pid, 0)
+            p.returncode = os.waitstatus_to_exitcode(status)
+            err = p.stderr.read()
+            p.communicate()
+        self.assertEqual(p.returncode, 125)
+        self.assertIn(b"values", err)
+        self.assertLess(usage.ru_maxrss << 10, 150 << 20)
 
     def test_an_interrupt_does_not_overtake_its_cell(self):
         """A Ctrl-C that reaches the server before the cell would stop nothing."""

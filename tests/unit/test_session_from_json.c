@@ -220,6 +220,23 @@ static void base64_of_every_length(void **state)
     }
 }
 
+static void values_are_counted(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t n;
+    } texts[] = {{"1", 1},
+                 {"[]", 2},
+                 {"[1,2]", 3},
+                 {"{\"a\":[]}", 3},
+                 {"\"[,{\\\",[\"", 1},
+                 {"[\"\\\\\",[]]", 4}};
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+        assert_int_equal(json_count_values(texts[i].text, strlen(texts[i].text)), texts[i].n);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +245,7 @@ int main(void)
         cmocka_unit_test(a_streamed_display_has_no_parts),
         cmocka_unit_test(what_is_no_cell),
         cmocka_unit_test(counts_are_bounded),
+        cmocka_unit_test(values_are_counted),
         cmocka_unit_test(base64_of_every_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
