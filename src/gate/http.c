@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -23,6 +24,11 @@
 #define BUFFER (64u << 10)
 #define GO_ON 4
 #define DISCARD_MAX (256u << 20)
+/* Descriptors. */
+#define FDS_OWN 64
+#define FDS_OF_SESSION 9    /* its channels and its meters */
+#define FDS_OF_CONNECTION 2 /* its socket, and a file or a pipe */
+#define FEW_CONNECTIONS 16
 
 /* ---- small things ---- */
 
@@ -495,6 +501,24 @@ static void on_log(void *ctx, const char *fmt, va_list ap)
     (void)ap;
 }
 
+/* Sessions go before: a box whose descriptors find no place cannot be used, a connection can wait outside. */
+static unsigned connections_most(const struct config *c)
+{
+    struct rlimit l;
+    uint64_t taken = FDS_OWN + (uint64_t)FDS_OF_SESSION * c->max_sessions, most = FEW_CONNECTIONS;
+
+    if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur == RLIM_INFINITY)
+        return c->max_connections;
+    if (l.rlim_cur > taken + FEW_CONNECTIONS * FDS_OF_CONNECTION)
+        most = (l.rlim_cur - taken) / FDS_OF_CONNECTION;
+    if (most >= c->max_connections)
+        return c->max_connections;
+    log_line("descriptors=%llu connections=%llu: raise the number of descriptors (ulimit -n, or "
+             "LimitNOFILE of the service) for more",
+             (unsigned long long)l.rlim_cur, (unsigned long long)most);
+    return (unsigned)most;
+}
+
 /* Paths are decoded by us, from the raw text, once; queries by libmicrohttpd. */
 int http_start(struct gate *g, int listen_fd, struct err *e)
 {
@@ -503,7 +527,7 @@ int http_start(struct gate *g, int listen_fd, struct err *e)
         MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, listen_fd,
         MHD_OPTION_URI_LOG_CALLBACK, on_uri, g, MHD_OPTION_NOTIFY_COMPLETED, on_completed, g,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, g, MHD_OPTION_CONNECTION_LIMIT,
-        g->config->max_connections, MHD_OPTION_CONNECTION_TIMEOUT, CLIENT_IDLE_S,
+        connections_most(g->config), MHD_OPTION_CONNECTION_TIMEOUT, CLIENT_IDLE_S,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)BUFFER, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
     if (!g->http)

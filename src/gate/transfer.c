@@ -114,6 +114,9 @@ void reply_file_failed(struct request *r, const struct err *e, bool writing)
     case EPERM:
         reply_error(r, 409, "not_accessible", "%s", e->text);
         break;
+    case EMFILE:
+        reply_later(r, 503, 5, "busy", "%s", e->text);
+        break;
     case ETIMEDOUT:
         reply_later(r, 503, 5, "no_answer", "%s", e->text);
         break;

@@ -110,6 +110,19 @@ static int on_opened(struct session *s, uint32_t req, struct fields *f, struct m
     return 0;
 }
 
+/* We had no room for the descriptor: that is not the box's fault. */
+static void on_opened_in_vain(struct session *s, const struct msg *m)
+{
+    struct fields f;
+    struct err e;
+
+    fields_init(&f, m->data, m->len);
+    struct file_request *r = request_find(s, fields_get_u32(&f));
+    err_set(&e, EMFILE, "the file cannot be opened now");
+    if (r)
+        request_answer(r, &(struct file_answer){.e = &e, .fd = -1});
+}
+
 static int on_used(struct session *s, uint32_t req, struct fields *f)
 {
     uint64_t bytes = fields_get_u64(f);
@@ -244,6 +257,10 @@ void files_read(struct session *s)
         int got = msg_recv(s->sources[FROM_FILES].fd, &m, &e);
         if (got < 0 && e.code == EAGAIN)
             return;
+        if (got < 0 && e.code == EMFILE && m.type == FILE_OPENED) {
+            on_opened_in_vain(s, &m);
+            continue;
+        }
         if (got <= 0 || files_handle(s, &m) < 0) {
             if (!s->closed)
                 lose_init(s);

@@ -144,6 +144,21 @@ static void on_created(struct vessel *v, struct fields *f, struct msg *m)
         link_destroy(v, box); /* closed while it was being made */
 }
 
+/* A box whose descriptors we had no room for: of no use to anybody, and the others go on. */
+static void on_created_in_vain(struct vessel *v, const struct msg *m)
+{
+    struct fields f;
+
+    fields_init(&f, m->data, m->len);
+    struct session *s = opening(v, fields_get_u32(&f));
+    uint32_t box = fields_get_u32(&f);
+    if (!f.failed)
+        link_destroy(v, box);
+    if (s)
+        session_failed(s, "there are no descriptors left: raise their number (ulimit -n, or "
+                          "LimitNOFILE of the service)");
+}
+
 static void on_failed(struct vessel *v, struct fields *f)
 {
     char why[sizeof(((struct err *)0)->text)];
@@ -252,7 +267,9 @@ void link_read(struct vessel *v)
         int got = msg_recv(v->keeper.fd, &m, &e);
         if (got < 0 && e.code == EAGAIN)
             return;
-        if (got <= 0)
+        if (got < 0 && e.code == EMFILE && m.type == KEEPER_CREATED)
+            on_created_in_vain(v, &m);
+        else if (got <= 0)
             link_lost(v, got < 0 ? e.text : "");
         else
             hear(v, &m);

@@ -78,6 +78,7 @@ int msg_recv(int fd, struct msg *ret, struct err *e)
 
     ret->n_fds = 0;
     ret->len = 0;
+    ret->type = 0;
     do
         n = recvmsg(fd, &h, MSG_CMSG_CLOEXEC);
     while (n < 0 && errno == EINTR);
@@ -91,7 +92,8 @@ int msg_recv(int fd, struct msg *ret, struct err *e)
         msg_done(ret);
         return 0;
     }
-    if (n < 4 || (h.msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
+    bool cut = h.msg_flags & MSG_CTRUNC;
+    if (n < 4 || (h.msg_flags & MSG_TRUNC) || (cut && ret->n_fds == MSG_FDS)) {
         msg_done(ret);
         return err_set(e, EBADMSG, "a message was cut off");
     }
@@ -100,6 +102,10 @@ int msg_recv(int fd, struct msg *ret, struct err *e)
     ret->type = le32toh(type);
     ret->data = ret->bytes + 4;
     ret->len = (size_t)n - 4;
+    if (cut) { /* fewer than could be: it is this process that has no room */
+        msg_done(ret);
+        return err_set(e, EMFILE, "a message's descriptors cannot be taken");
+    }
     return 1;
 }
 

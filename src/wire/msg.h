@@ -30,7 +30,8 @@ void msg_begin(struct buf *b, uint32_t type);
 int msg_send(int fd, const struct buf *b, const int *fds, unsigned n_fds, struct err *e);
 
 /* 1: *ret is a message; 0: the other side is gone; -1: failed (e->code is EAGAIN when there is
- * nothing on a non-blocking socket). */
+ * nothing on a non-blocking socket; EMFILE when this process has no room for the descriptors that came: then
+ * the rest of the message is in *ret, for whoever can do without). */
 int msg_recv(int fd, struct msg *ret, struct err *e);
 
 /* Take the i-th descriptor over, or -1 where the message has none. */

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -57,7 +58,7 @@ def new_directory(prefix="retort-api-"):
 class Server:
     """retort serve, with a state of its own unless one is given."""
 
-    def __init__(self, config="", state=None, listen="127.0.0.1:0", args=(), token=None):
+    def __init__(self, config="", state=None, listen="127.0.0.1:0", args=(), token=None, descriptors=None):
         self.own_state = state is None
         self.state = state or new_directory()
         self.directory = new_directory()
@@ -70,7 +71,9 @@ class Server:
             os.chmod(path, 0o644)
             line += ["--config", path]
         self.process = subprocess.Popen(command(*line, *args), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=open(self.log_path, "wb"), env=plain_environment())
+                                        stderr=open(self.log_path, "wb"), env=plain_environment(),
+                                        preexec_fn=descriptors and (lambda: resource.setrlimit(
+                                            resource.RLIMIT_NOFILE, (descriptors, descriptors))))
         try:
             self.ready = self.first_line()
         except Exception:

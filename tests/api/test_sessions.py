@@ -378,3 +378,23 @@ class Together(api.Case):
         laters = [api.Later(lambda: self.client.delete(session.path)) for _ in range(2)]
         statuses = sorted(later.result().status for later in laters)
         self.assertIn(statuses, ([204, 204], [204, 409]))
+
+
+class FewDescriptors(api.Case):
+    def test_what_finds_none_fails_alone(self):
+        """One box too many, or one file, and everything else goes on."""
+        server = self.start("pool = 1\nblanks = 0\nmemory = 64m\n", descriptors=150)
+        client, sessions = server.client(), []
+        self.assertIn("descriptors=150", server.log)
+        while len(sessions) < 30 and (answer := client.post("/v1/sessions")).status == 201:
+            sessions.append(api.Session(client, answer.json["id"]))
+        self.assertError(answer, 503, "no_box", "descriptors")
+        self.assertGreater(len(sessions), 3)
+        sessions[0].cell("open('f', 'w').write('x')")
+        self.assertIn(sessions[0].get("f").status, (200, 503))
+        for session in sessions:
+            self.assertEqual(session.cell("1")["status"], "ok")
+            session.delete()
+        again = client.session()
+        self.assertEqual(again.put("f", b"x").status, 201)
+        self.assertEqual(again.get("f").body, b"x")

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -50,6 +51,49 @@ static void a_flood_does_not_starve_the_others(void **state)
     assert_true(second.done);
     assert_true(turns <= 3);
     assert_false(f.done);
+    fake_part(&second);
+}
+
+/* Run out of descriptors, until it is called again with the number that it gave. */
+static rlim_t descriptors(rlim_t number)
+{
+    struct rlimit l;
+    int next = dup(STDERR_FILENO);
+
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &l), 0);
+    rlim_t before = l.rlim_cur;
+    l.rlim_cur = number ? number : (rlim_t)next;
+    close(next);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &l), 0);
+    return before;
+}
+
+static void one_box_that_finds_no_descriptors(void **state)
+{
+    cleanup_buf struct buf b = {0};
+    cleanup_msg struct msg m;
+    int fds[5 + METER_FDS];
+    struct fake second;
+    struct fields asked;
+    struct err e;
+    (void)state;
+
+    fake_start(&f, NULL);
+    assert_int_equal(fake_keeper_next(&f, &m), KEEPER_CREATE);
+    fields_init(&asked, m.data, m.len);
+    msg_begin(&b, KEEPER_CREATED);
+    fields_put_u32(&b, fields_get_u32(&asked));
+    fields_put_u32(&b, f.box);
+    for (unsigned i = 0; i < 5 + METER_FDS; i++)
+        fds[i] = STDERR_FILENO;
+    assert_int_equal(msg_send(f.keeper, &b, fds, 5 + METER_FDS, &e), 0);
+    rlim_t before = descriptors(0);
+    fake_turn(&f);
+    descriptors(before);
+    assert_true(f.failed);
+    assert_non_null(strstr(f.open_error, "descriptors"));
+    assert_true(fake_keeper_hears(&f, KEEPER_DESTROY, 0));
+    fake_join(&second, &f, NULL, METER_NONE); /* the vessel goes on */
     fake_part(&second);
 }
 
@@ -148,6 +192,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         test(a_flood_does_not_starve_the_others),
+        test(one_box_that_finds_no_descriptors),
         test(a_crash_is_its_own),
         test(a_slow_keeper_gets_everything),
         test(no_descriptor_is_left),
