@@ -1,4 +1,5 @@
 """What a server says of itself: its log, its metrics, its description."""
+import glob
 import json
 import os
 import re
@@ -184,6 +185,14 @@ class Description(api.Case):
             names = set(re.findall(r"\{(\w+)\}", path))
             parameters = spec.DESCRIPTION["paths"][path].get("parameters", []) + operation.get("parameters", [])
             self.assertEqual({p["name"] for p in map(spec.follow, parameters) if p["in"] == "path"}, names)
+
+    def test_every_error_in_it_is_somebodys(self):
+        sources = ""
+        for path in glob.glob(os.path.join(os.path.dirname(spec.PATH), "*.c")):
+            with open(path) as f:
+                sources += f.read()
+        codes = spec.DESCRIPTION["components"]["schemas"]["Error"]["properties"]["error"]["properties"]["code"]["enum"]
+        self.assertEqual([code for code in codes if f'"{code}"' not in sources], [])
 
     def test_requests_that_are_answered_are_described(self):
         session = {"$ref": "#/components/schemas/SessionRequest"}
