@@ -175,6 +175,31 @@ static enum MHD_Result queue(struct request *r)
 
 /* ---- who and what ---- */
 
+struct count {
+    const char *name;
+    unsigned n;
+};
+
+static enum MHD_Result count_one(void *ctx, enum MHD_ValueKind kind, const char *name,
+                                 const char *value)
+{
+    struct count *c = ctx;
+    (void)kind;
+    (void)value;
+
+    c->n += strcasecmp(name, c->name) == 0;
+    return MHD_YES;
+}
+
+/* Two of what there is one of are a way to tell two of us different things. */
+static unsigned count_headers(struct request *r, const char *name)
+{
+    struct count c = {.name = name};
+
+    MHD_get_connection_values(r->connection, MHD_HEADER_KIND, count_one, &c);
+    return c.n;
+}
+
 /* A page in somebody's browser can reach a server on loopback. It cannot choose "Host:" unless its own
  * name leads to us, and it cannot hide its "Origin:". */
 static int check_page(struct request *r)
@@ -183,6 +208,10 @@ static int check_page(struct request *r)
     const char *origin = request_header(r, MHD_HTTP_HEADER_ORIGIN);
     char *const *hosts = r->gate->config->hosts;
 
+    if (count_headers(r, MHD_HTTP_HEADER_HOST) > 1) {
+        reply_error(r, 400, "bad_request", "a request has one host");
+        return -1;
+    }
     if (!header_host_ok(host ? host : "", hosts)) {
         reply_error(
             r, 421, "wrong_host",
@@ -272,26 +301,14 @@ static bool may_be_json(const char *type)
     return false;
 }
 
-static enum MHD_Result count_length(void *ctx, enum MHD_ValueKind kind, const char *name,
-                                    const char *value)
-{
-    (void)kind;
-    (void)value;
-    *(unsigned *)ctx += strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
-    return MHD_YES;
-}
-
-/* What the headers say of the body. Two ways to tell its length are a way to tell two of us different
- * things. */
+/* What the headers say of the body. */
 static int check_body(struct request *r)
 {
     const char *length = request_header(r, MHD_HTTP_HEADER_CONTENT_LENGTH);
     const char *coding = request_header(r, MHD_HTTP_HEADER_TRANSFER_ENCODING);
     const char *type = request_header(r, MHD_HTTP_HEADER_CONTENT_TYPE);
-    unsigned lengths = 0;
 
-    MHD_get_connection_values(r->connection, MHD_HEADER_KIND, count_length, &lengths);
-    if (lengths > 1 || (length && coding)) {
+    if (count_headers(r, MHD_HTTP_HEADER_CONTENT_LENGTH) > 1 || (length && coding)) {
         reply_error(r, 400, "bad_request", "a body has one length, or chunks");
         return -1;
     }
