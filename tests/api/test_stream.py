@@ -141,7 +141,7 @@ class KeepAlive(api.Case):
 class Leaving(api.Case):
     def test_it_interrupts(self):
         session = self.session()
-        with session.stream("x = 'left'\nprint('now', flush=True)\nimport time\ntry:\n    time.sleep(50)\n"
+        with session.stream("x = 'left'\nimport time\ntry:\n    print('now', flush=True)\n    time.sleep(50)\n"
                             "except KeyboardInterrupt:\n    y = 'interrupted'\n    raise") as stream:
             stream.until("stdout", "now")
         began = time.monotonic()
