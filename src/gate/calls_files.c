@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "gate/calls.h"
 #include "gate/headers.h"
 #include "gate/zip.h"
@@ -384,13 +385,14 @@ static void on_zip_listed(void *ctx, const struct file_answer *a)
                     "one by one");
         return;
     }
+    /* An archive has its names a second time, at its end. */
+    request_holds(r, &l->held, 2 * l->bytes + ZIP_BYTES);
     if (!request_has_room(r)) {
         transfer_over(&l->t);
         reply_later(r, 503, 1, "busy", "too many large requests and answers are under way");
         return;
     }
-    /* An archive has its names a second time, at its end. */
-    request_answer_holds(r, &l->held, 2 * l->bytes + ZIP_BYTES);
+    r->answered_us = clock_now_us();
     l->zip = zip_new();
     struct MHD_Response *response =
         MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_zip, r, NULL);

@@ -9,8 +9,7 @@
 #include "base/clock.h"
 #include "gate/inside.h"
 
-#define BODY_BYTES_MS 16       /* slower than this a body may not be, after its first seconds */
-#define SHUT_LEAST (64u << 10) /* smaller ones are gone at once, and give nothing back */
+#define BODY_BYTES_MS 16 /* slower than this a body may not be, after its first seconds */
 
 /* When it is too late for what we wait for (clock_now_ms), or INT64_MAX. */
 static int64_t deadline_ms(const struct client *c)
@@ -63,7 +62,7 @@ static struct request *oldest_answer(const struct request *r, const struct holde
 
     for (const struct client *c = r->gate->clients; c; c = c->next) {
         struct request *q = c->request;
-        if (q && q != r && q->answered_us && q->held >= SHUT_LEAST && !q->gone &&
+        if (q && q != r && q->answered_us && q->held > SMALL_REQUEST && !q->gone &&
             (!h || q->holder == h) && (!oldest || q->answered_us < oldest->answered_us))
             oldest = q;
     }

@@ -66,7 +66,8 @@ bool holder_has_room(const struct request *r)
 
 bool request_has_room(const struct request *r)
 {
-    return holder_has_room(r) && r->gate->held - r->held < r->gate->config->max_buffers;
+    return r->held <= SMALL_REQUEST ||
+           (holder_has_room(r) && r->gate->held - r->held < r->gate->config->max_buffers);
 }
 
 void request_holds(struct request *r, uint64_t *held, uint64_t now)

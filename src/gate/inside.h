@@ -231,7 +231,9 @@ int64_t clients_tick(struct gate *g, int64_t now_ms);
 /* Whatever is held for a request by the will of its client is counted: bodies, runs that wait, lists, answers
  * that are not read. All requests together have max_buffers, and those of one token a part of it. Above that
  * new bodies and archives are refused (503), and an answer takes the place of older ones, whose connections are
- * shut. What a request has itself does not count against it, so that one that is alone always passes. */
+ * shut. What a request has itself does not count against it, so that one that is alone always passes; and so
+ * do small ones, of which there are at most as many as connections. */
+#define SMALL_REQUEST (64u << 10)
 bool request_has_room(const struct request *r);
 /* The same for its token's part alone. */
 bool holder_has_room(const struct request *r);

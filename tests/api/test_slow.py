@@ -255,9 +255,9 @@ class Buffers(api.Case):
         self.assertTrue(api.wait_until(lambda: self.held() >= self.SHARE, 10), self.held())
         time.sleep(0.5)
         self.assertLess(self.held(), self.SHARE * 2)
-        self.assertError(self.client.post("/v1/run", code="1"), 503, "busy")
-        self.assertEqual(self.client.get("/v1/sessions").status, 200)
-        self.assertEqual(other.post("/v1/run", code="'#' * 100").status, 200)
+        self.assertError(self.client.post("/v1/run", code="#" * 200000), 503, "busy")
+        self.assertEqual(self.client.post("/v1/run", code="1").status, 200)  # small ones always pass
+        self.assertEqual(other.post("/v1/run", code="#" * 200000).status, 200)
         for sock in socks:
             sock.close()
         self.assertGivenBack()
@@ -294,6 +294,12 @@ class Buffers(api.Case):
                      "for i in range(5000): open(f'{i}' + 'n' * 200, 'w').close()", timeout=60)
         slow = [self.sent(self.client.raw("GET", session.path + "/files?archive=zip"), 4096) for _ in range(4)]
         self.assertTrue(api.wait_until(lambda: self.held() > 12 << 20, 10), self.held())
+        other = self.session()
+        other.cell("import os\nopen('f', 'wb').write(os.urandom(8 << 20))\n"
+                   "for i in range(5000): open(f'{i}' + 'n' * 240, 'w').close()", timeout=60)
+        slow.append(self.sent(self.client.raw("GET", other.path + "/files?archive=zip"), 4096))
+        self.assertTrue(api.wait_until(lambda: self.held() >= self.SHARE, 10), self.held())
+        self.assertError(self.client.get(other.path + "/files?archive=zip"), 503, "busy")
         for sock in slow:
             sock.close()
         self.assertGivenBack()
