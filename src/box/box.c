@@ -191,7 +191,7 @@ static int init_bare(void *ctx, struct err *e)
 {
     (void)ctx;
     /* The files of the workspace are the user's. The order matters: this needs a capability. */
-    if (identity_files_as(BOX_USER_ID, e) < 0 || identity_drop(e) < 0)
+    if (identity_files_as(BOX_USER_ID, e) < 0 || identity_drop_but_numbers(e) < 0)
         return -1;
     /* Keeps /proc/1 shut and tracers out even where both halves have one uid. */
     if (prctl(PR_SET_DUMPABLE, 0) < 0)
@@ -256,14 +256,19 @@ static int kernel_join(void *ctx, struct err *e)
     return unshare(CLONE_NEWCGROUP) < 0 ? err_set(e, errno, "unshare") : 0;
 }
 
-/* A leaked descriptor is the classic way out of a container: the six that are meant, and no other. */
+/* A leaked descriptor is the classic way out of a container: the seven that are meant, and no other. */
 static int kernel_descriptors(void *ctx, struct err *e)
 {
     struct box_kernel *b = ctx;
-    enum { MEANT = 6 };
+    enum { MEANT = 7 };
     int null = open("/dev/null", O_RDONLY);
-    const int from[MEANT] = {
-        null, b->stdout_fd, b->stderr_fd, b->channel_out_fd, b->channel_in_fd, b->setup_fd};
+    const int from[MEANT] = {null,
+                             b->stdout_fd,
+                             b->stderr_fd,
+                             b->channel_out_fd,
+                             b->channel_in_fd,
+                             b->line_fd,
+                             b->setup_fd};
 
     if (null < 0 || fd_place(from, MEANT, 0, BOX_CHANNEL_OUT_FD) < 0)
         return err_set(e, errno, "cannot arrange the descriptors");
@@ -273,6 +278,7 @@ static int kernel_descriptors(void *ctx, struct err *e)
     b->stderr_fd = 2;
     b->channel_out_fd = BOX_CHANNEL_OUT_FD;
     b->channel_in_fd = BOX_CHANNEL_IN_FD;
+    b->line_fd = BOX_INIT_FD;
     b->setup_fd = BOX_SETUP_FD;
     return 0;
 }
@@ -361,7 +367,7 @@ static int kernel_landlock(void *ctx, struct err *e)
 
 static int kernel_filter(void *ctx, struct err *e)
 {
-    return filter_load_guest(((struct box_kernel *)ctx)->filter, e);
+    return filter_load_last(((struct box_kernel *)ctx)->filter, e);
 }
 
 int box_kernel_enter(struct box_kernel *b, const char **ret_failed, struct err *e)

@@ -21,12 +21,22 @@
 #define BOX_WORKSPACE "/mnt/data"
 #define BOX_HOME "/home/user"
 
-/* The kernel process's only descriptors besides 0, 1 and 2. The second is closed when it is ready. */
-/* The channel is two pipes and not a socket: through a socket, a guest could put descriptors into
- * its owner's hands, and closing some of them takes as long as the guest likes. */
+/* The kernel process's only descriptors besides 0, 1 and 2. The last is closed when it is ready.
+ * The channel is two pipes and not a socket: through a socket, a guest could put descriptors into
+ * its owner's hands, and closing some of them takes as long as the guest likes. init, at the other end of
+ * the line, belongs to this box alone. */
 #define BOX_CHANNEL_OUT_FD 3
 #define BOX_CHANNEL_IN_FD 4
-#define BOX_SETUP_FD 5
+#define BOX_INIT_FD 5
+#define BOX_SETUP_FD 6
+
+/* Numbers of processes that wait (see zygote/keep.c), which no guest can signal: one rule of the filter
+ * covers them. Below 300 the kernel gives out no number by itself once it has been beyond; init sees to it
+ * that the guest's begin there. */
+#define BOX_WAITING_PID 128
+#define BOX_WAITING_PIDS 128
+#define BOX_GUEST_PID 300
+#define BOX_WAITING_MAX 8
 
 /* How to make one box; plain data that travels from the keeper to both halves. */
 struct box_plan {
@@ -75,13 +85,13 @@ struct box_init {
 int box_init_enter(struct box_init *b, const char **ret_failed, struct err *e);
 
 /* The kernel process's half, after its fork from the zygote and when init's half stands. The
- * descriptors become 1, 2, the channel's two and BOX_SETUP_FD; everything else is closed. */
+ * descriptors become 1, 2, the channel's two, the line to init and BOX_SETUP_FD; everything else is closed. */
 struct box_kernel {
     const struct box_plan *plan;
     const struct filter *filter;
     const int *namespaces; /* BOX_NAMESPACES descriptors; the pid namespace is joined already */
     struct box_ways ways;
-    int stdout_fd, stderr_fd, channel_out_fd, channel_in_fd, setup_fd;
+    int stdout_fd, stderr_fd, channel_out_fd, channel_in_fd, line_fd, setup_fd;
 };
 /* First of all: what it does from here on is counted. Needs nothing of init's half. */
 int box_kernel_attach(struct box_kernel *b, const char **ret_failed, struct err *e);

@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -201,8 +203,27 @@ int cgroup_meters(const struct cgroup_ground *g, unsigned box, int ret[CGROUP_ME
     return CGROUP_METERS;
 }
 
+/* By the last of the numbers that a process has: the one in its own namespace. */
+static bool waits(const struct cgroup_spared *spared, pid_t pid)
+{
+    char path[64], text[2048];
+    struct err ignored;
+
+    snprintf(path, sizeof(path), "/proc/%d/status", pid);
+    if (spared->n_waiting == 0 || fd_get_text(AT_FDCWD, path, text, sizeof(text), &ignored) < 0)
+        return false;
+    const char *line = strstr(text, "\nNSpid:");
+    const char *end = line ? strchr(line + 1, '\n') : NULL;
+    const char *last = end ? memrchr(line, '\t', (size_t)(end - line)) : NULL;
+    long own = last ? strtol(last, NULL, 10) : 0;
+    for (unsigned i = 0; i < spared->n_waiting; i++)
+        if (spared->waiting[i] == own)
+            return true;
+    return false;
+}
+
 /* Once. What was being forked when the limit went on is seen the next time. */
-static bool end_others_once(int dir, const char *path, pid_t spared)
+static bool end_others_once(int dir, const char *path, const struct cgroup_spared *spared)
 {
     bool any = false;
     int pid;
@@ -212,7 +233,7 @@ static bool end_others_once(int dir, const char *path, pid_t spared)
     if (fd >= 0 && !procs)
         close(fd);
     while (procs && fscanf(procs, "%d", &pid) == 1)
-        if (pid > 0 && pid != spared) {
+        if (pid > 0 && pid != spared->init && !waits(spared, pid)) {
             /* Read a moment ago: numbers come round only after thousands of others. */
             kill(pid, SIGKILL);
             any = true;
@@ -222,7 +243,8 @@ static bool end_others_once(int dir, const char *path, pid_t spared)
     return any;
 }
 
-void cgroup_end_others(const struct cgroup_ground *g, unsigned box, pid_t spared)
+void cgroup_end_others(const struct cgroup_ground *g, unsigned box,
+                       const struct cgroup_spared *spared)
 {
     char path[64];
     struct err ignored;

@@ -55,7 +55,14 @@ int cgroup_ways(const struct cgroup_ground *g, unsigned box, int ret[CGROUP_HIER
 /* Descriptors that tell what the box used (see proto.h), for its owner. The count, or -1. */
 int cgroup_meters(const struct cgroup_ground *g, unsigned box, int ret[CGROUP_METERS],
                   struct err *e);
-/* End every process in it but one; nothing new can be started there afterwards. */
-void cgroup_end_others(const struct cgroup_ground *g, unsigned box, pid_t spared);
+/* init, by the number that we see, and those that wait, by the numbers that it sees. */
+struct cgroup_spared {
+    pid_t init;
+    const pid_t *waiting;
+    unsigned n_waiting;
+};
+/* End every other process in it; until cgroup_limit nothing new can be started there. */
+void cgroup_end_others(const struct cgroup_ground *g, unsigned box,
+                       const struct cgroup_spared *spared);
 /* Remove an empty one. EBUSY while a process is still dying in it. */
 int cgroup_remove(const struct cgroup_ground *g, unsigned box, struct err *e);

@@ -30,6 +30,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "box/box.h"
 #include "box/shrink.h"
 
 /* clang-format off */
@@ -160,6 +161,9 @@ struct refusal {
 #define ARG_IS(arg, value) SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, 0xffffffffu, (uint32_t)(value))
 /* of socket(): what lies above the type are flags */
 #define TYPE_IS(arg, value) SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, 0xfu, (uint32_t)(value))
+/* a number of one that waits */
+#define PIDS_MASK (0xffffffffu & ~(BOX_WAITING_PIDS - 1u))
+#define ARG_WAITS(arg) SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, PIDS_MASK, BOX_WAITING_PID)
 #define ARG_HAS(arg, flag) SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, flag, flag)
 
 static int refuse(scmp_filter_ctx c, const struct refusal *r, struct err *e)
@@ -187,31 +191,60 @@ static int refuse_protocols(scmp_filter_ctx c, struct err *e)
     return 0;
 }
 
+/* Calls that do something to a process of that number. */
+static const struct {
+    int nr;
+    unsigned pid; /* which argument */
+} by_number[] = {
+    {SCMP_SYS(setpriority), 1},
+    {SCMP_SYS(ioprio_set), 1},
+    {SCMP_SYS(sched_setaffinity), 0},
+    {SCMP_SYS(sched_setattr), 0},
+    {SCMP_SYS(sched_setparam), 0},
+    {SCMP_SYS(sched_setscheduler), 0},
+    {SCMP_SYS(kill), 0},
+    {SCMP_SYS(tkill), 0},
+    {SCMP_SYS(tgkill), 0},
+    {SCMP_SYS(rt_sigqueueinfo), 0},
+    {SCMP_SYS(rt_tgsigqueueinfo), 0},
+    {SCMP_SYS(pidfd_open), 0},
+};
+
+/* Those that wait to take the interpreter's place, by number or otherwise. Everybody at once (-1) would be
+ * them too; of their groups (-128 to -255) nobody else is a member. */
+static int refuse_waiting(scmp_filter_ctx c, struct err *e)
+{
+    const struct refusal list[] = {
+        {SCMP_SYS(kill), EPERM, 1, {ARG_IS(0, -1)}},
+        {SCMP_SYS(kill), EPERM, 1, {ARG_IS(0, -BOX_WAITING_PID)}},
+        {SCMP_SYS(kill),
+         EPERM,
+         1,
+         {SCMP_CMP(0, SCMP_CMP_MASKED_EQ, PIDS_MASK, (uint32_t)-2 * BOX_WAITING_PID)}},
+        {SCMP_SYS(fcntl), EPERM, 2, {ARG_IS(1, F_SETOWN), ARG_WAITS(2)}},
+        {SCMP_SYS(fcntl), EPERM, 1, {ARG_IS(1, F_SETOWN_EX)}},
+        {SCMP_SYS(ioctl), EPERM, 1, {ARG_IS(1, FIOSETOWN)}},
+        {SCMP_SYS(ioctl), EPERM, 1, {ARG_IS(1, SIOCSPGRP)}},
+    };
+
+    for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++)
+        if (refuse(c, &list[i], e) < 0)
+            return -1;
+    for (size_t i = 0; i < sizeof(by_number) / sizeof(*by_number); i++) {
+        struct refusal r = {by_number[i].nr, EPERM, 1, {ARG_WAITS(by_number[i].pid)}};
+        if (refuse(c, &r, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* Where init has no uid of its own, a guest could take the processors away from it, and signal it:
  * Landlock tells those apart only from Linux 6.12 on. What finds another way (F_SETOWN) finds a pid 1
  * that catches nothing. */
 static int refuse_init(scmp_filter_ctx c, struct err *e)
 {
-    const struct {
-        int nr;
-        unsigned pid; /* which argument */
-    } calls[] = {
-        {SCMP_SYS(setpriority), 1},
-        {SCMP_SYS(ioprio_set), 1},
-        {SCMP_SYS(sched_setaffinity), 0},
-        {SCMP_SYS(sched_setattr), 0},
-        {SCMP_SYS(sched_setparam), 0},
-        {SCMP_SYS(sched_setscheduler), 0},
-        {SCMP_SYS(kill), 0},
-        {SCMP_SYS(tkill), 0},
-        {SCMP_SYS(tgkill), 0},
-        {SCMP_SYS(rt_sigqueueinfo), 0},
-        {SCMP_SYS(rt_tgsigqueueinfo), 0},
-        {SCMP_SYS(pidfd_open), 0},
-    };
-
-    for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
-        struct refusal r = {calls[i].nr, EPERM, 1, {ARG_IS(calls[i].pid, 1)}};
+    for (size_t i = 0; i < sizeof(by_number) / sizeof(*by_number); i++) {
+        struct refusal r = {by_number[i].nr, EPERM, 1, {ARG_IS(by_number[i].pid, 1)}};
         if (refuse(c, &r, e) < 0)
             return -1;
     }
@@ -392,22 +425,41 @@ static int begin(uint32_t standard, scmp_filter_ctx *ret, struct err *e)
     return 0;
 }
 
+/* Only init may watch files: Linux counts the instances of a namespace against its maker too, who has 128
+ * for everything he runs, and for all of his boxes. "You have too many" is what programs know to live
+ * with. */
+static int refuse_guest(scmp_filter_ctx c, struct err *e)
+{
+    const struct refusal list[] = {
+        {SCMP_SYS(inotify_init), EMFILE, 0, {{0}}},
+        {SCMP_SYS(inotify_init1), EMFILE, 0, {{0}}},
+    };
+
+    for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++)
+        if (refuse(c, &list[i], e) < 0)
+            return -1;
+    return refuse_waiting(c, e);
+}
+
 int filter_compile(bool has_memory_cgroup, struct filter *ret, struct err *e)
 {
     __attribute__((cleanup(release))) scmp_filter_ctx calls = NULL;
     __attribute__((cleanup(release))) scmp_filter_ctx arguments = NULL;
     __attribute__((cleanup(release))) scmp_filter_ctx last = NULL;
+    __attribute__((cleanup(release))) scmp_filter_ctx guest = NULL;
 
     *ret = (struct filter){0};
     if (begin(SCMP_ACT_ERRNO(ENOSYS), &calls, e) < 0 || begin(SCMP_ACT_ALLOW, &arguments, e) < 0 ||
-        begin(SCMP_ACT_ALLOW, &last, e) < 0)
+        begin(SCMP_ACT_ALLOW, &last, e) < 0 || begin(SCMP_ACT_ALLOW, &guest, e) < 0)
         return -1;
     if (allow_calls(calls, e) < 0 || refuse_arguments(arguments, e) < 0 ||
-        refuse_making(last, has_memory_cgroup, e) < 0)
+        refuse_making(last, has_memory_cgroup, e) < 0 ||
+        refuse_guest(guest, e) < 0)
         return -1;
     if (export_program(calls, &ret->programs[FILTER_CALLS], e) < 0 ||
         export_program(arguments, &ret->programs[FILTER_ARGUMENTS], e) < 0 ||
-        export_program(last, &ret->programs[FILTER_LAST], e) < 0) {
+        export_program(last, &ret->programs[FILTER_LAST], e) < 0 ||
+        export_program(guest, &ret->programs[FILTER_GUEST], e) < 0) {
         filter_done(ret);
         return -1;
     }

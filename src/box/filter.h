@@ -3,7 +3,7 @@
  * Compiled once by the keeper (libseccomp), loaded as plain BPF. Loading costs the kernel time by the
  * instruction, and filters are inherited: so the keeper puts the long programs on itself, once, and with
  * that on every zygote and box; they leave open what making a box takes. The short last one closes that,
- * and each process of a box loads it.
+ * and each process of a box loads it. What only init may do is closed to guests by one more, on the zygote.
  */
 #pragma once
 
@@ -12,9 +12,10 @@
 
 #include "base/err.h"
 
-/* What may be called at all; with which arguments not; what nobody needs any more in a box that is made.
+/* What may be called at all; with which arguments not; what nobody needs any more in a box that is made;
+ * what guests may not do.
  * The kernel runs all of them for every call and obeys the strictest. */
-enum { FILTER_CALLS, FILTER_ARGUMENTS, FILTER_LAST, FILTER_PROGRAMS };
+enum { FILTER_CALLS, FILTER_ARGUMENTS, FILTER_LAST, FILTER_GUEST, FILTER_PROGRAMS };
 
 struct filter {
     struct sock_fprog programs[FILTER_PROGRAMS];
@@ -29,5 +30,5 @@ void filter_done(struct filter *f);
 int filter_load_first(const struct filter *f, struct err *e);
 /* The last, for good, on a process that has the others. no_new_privs must be set. */
 int filter_load_last(const struct filter *f, struct err *e);
-/* The same for the process that runs user code. */
+/* What guests may not do, on the zygote and all that comes of it. */
 int filter_load_guest(const struct filter *f, struct err *e);

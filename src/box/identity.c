@@ -36,13 +36,13 @@ int identity_files_as(uid_t id, struct err *e)
     return 0;
 }
 
-static int set_capabilities(uint64_t set, struct err *e)
+static int set_capabilities(uint64_t set, bool inherited, struct err *e)
 {
     uint32_t low = (uint32_t)set, high = (uint32_t)(set >> 32);
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[2] = {
-        {.effective = low, .permitted = low, .inheritable = low},
-        {.effective = high, .permitted = high, .inheritable = high},
+        {.effective = low, .permitted = low, .inheritable = inherited ? low : 0},
+        {.effective = high, .permitted = high, .inheritable = inherited ? high : 0},
     };
 
     if (syscall(SYS_capset, &header, data) < 0)
@@ -65,13 +65,23 @@ static int empty_bounding_set(struct err *e)
     return 0;
 }
 
-int identity_drop(struct err *e)
+static int drop_but(uint64_t kept, struct err *e)
 {
-    if (empty_bounding_set(e) < 0 || set_capabilities(0, e) < 0)
+    if (empty_bounding_set(e) < 0 || set_capabilities(kept, false, e) < 0)
         return -1;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return err_set(e, errno, "cannot set no_new_privs");
     return 0;
+}
+
+int identity_drop(struct err *e)
+{
+    return drop_but(0, e);
+}
+
+int identity_drop_but_numbers(struct err *e)
+{
+    return drop_but(1ULL << CAP_CHECKPOINT_RESTORE, e);
 }
 
 int identity_keep_making(struct err *e)
@@ -84,12 +94,12 @@ int identity_keep_making(struct err *e)
 
     for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
         set |= 1ULL << kept[i];
-    return set_capabilities(set, e);
+    return set_capabilities(set, true, e);
 }
 
 int identity_keep_entering(struct err *e)
 {
-    if (set_capabilities(1ULL << CAP_SYS_ADMIN, e) < 0)
+    if (set_capabilities(1ULL << CAP_SYS_ADMIN, true, e) < 0)
         return -1;
     /* So that it survives the exec of the interpreter, which has no capabilities of its own. */
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_ADMIN, 0, 0) < 0)

@@ -15,6 +15,9 @@ int identity_files_as(uid_t id, struct err *e);
 
 /* Give up every capability, in every set, for this process and all that it will ever start. */
 int identity_drop(struct err *e);
+/* Every one but CAP_CHECKPOINT_RESTORE, over the box's own namespaces: init says which number the next
+ * process gets. It opens nothing else to a process that starts none. */
+int identity_drop_but_numbers(struct err *e);
 
 /* Keep only what making boxes takes, over the keeper's own user namespace. */
 int identity_keep_making(struct err *e);

@@ -9,11 +9,13 @@
  */
 #include "init/init.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -24,6 +26,7 @@
 #include "box/cgroup.h"
 #include "init/changes.h"
 #include "init/files.h"
+#include "init/points.h"
 #include "init/snapshot.h"
 #include "init/transfer.h"
 #include "init/usage.h"
@@ -32,9 +35,9 @@
 #include "wire/proto.h"
 
 #define WATCH_MS 100
-#define KERNEL_PID 2 /* we start nothing ourselves, so it is the first that comes in */
 #define SETUP_FD 3
 #define FILES_FD 4
+#define LINE_FD 5
 #define LIST_BYTES (MSG_SIZE / 2) /* in one message of a list; one more path fits in any case */
 
 struct init {
@@ -43,7 +46,8 @@ struct init {
     struct changes changes;
     struct transfers transfers;
     struct usage usage;
-    bool kernel_seen;
+    struct points points;
+    uint32_t restore_req;
     bool told_short; /* the keeper knows that memory ran out */
 };
 
@@ -255,12 +259,63 @@ static void on_delete(struct init *in, struct fields *f, struct msg *m)
         answer_done(in, req, 0, "");
 }
 
+/* What a cell has started does not outlive the interpreter. With a cgroup the keeper sees to it. Stopped,
+ * nobody can fork any more; those that wait do not notice. */
+static void end_guests(const struct init *in)
+{
+    kill(-1, SIGSTOP);
+    DIR *d = opendir("/proc");
+    for (struct dirent *entry; d && (entry = readdir(d));) {
+        pid_t pid = atoi(entry->d_name);
+        if (pid > 1 && !points_has(&in->points, pid))
+            kill(pid, SIGKILL);
+    }
+    if (d)
+        closedir(d);
+    kill(-1, SIGCONT);
+}
+
+/* The interpreter is dead, and (where there is a cgroup) all that it had started. */
+static void on_restore(struct init *in, struct fields *f, struct msg *m)
+{
+    struct err e;
+    (void)m;
+
+    in->restore_req = fields_get_u32(f);
+    if (!in->plan->has_cgroup)
+        end_guests(in);
+    if (points_wake(&in->points, &e) < 0)
+        answer_done(in, in->restore_req, e.code ? e.code : EIO, e.text);
+}
+
+/* Is somebody awake by now? */
+static void tell_restored(struct init *in)
+{
+    cleanup_buf struct buf b = {0};
+    int fds[4];
+    uint32_t n;
+    struct err e;
+
+    int woke = points_woke(&in->points, &n, fds, &e);
+    if (woke < 0)
+        answer_done(in, in->restore_req, e.code ? e.code : EIO, e.text);
+    if (woke <= 0)
+        return;
+    msg_begin(&b, FILE_RESTORED);
+    fields_put_u32(&b, in->restore_req);
+    fields_put_u32(&b, n);
+    if (msg_send(in->files, &b, fds, 4, &e) < 0)
+        in->files = -1;
+    for (unsigned i = 0; i < 4; i++)
+        fd_close(&fds[i]);
+}
+
 static void on_message(struct init *in, struct msg *m)
 {
     static void (*const handlers[])(struct init *, struct fields *, struct msg *) = {
         [FILE_PUT] = on_put,         [FILE_PUT_END] = on_put_end, [FILE_GET] = on_get,
         [FILE_CHANGES] = on_changes, [FILE_SPACE] = on_space,     [FILE_USAGE] = on_usage,
-        [FILE_LIST] = on_list,       [FILE_DELETE] = on_delete,
+        [FILE_LIST] = on_list,       [FILE_DELETE] = on_delete,   [FILE_RESTORE] = on_restore,
     };
     struct fields f;
 
@@ -271,19 +326,18 @@ static void on_message(struct init *in, struct msg *m)
 
 /* ---- the loop ---- */
 
-static void reap(void)
+static void reap(struct init *in)
 {
-    while (waitpid(-1, NULL, WNOHANG) > 0)
-        ;
+    int status;
+
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+        points_reaped(&in->points, pid, status);
 }
 
-/* What a cell has started does not outlive the interpreter. With a cgroup the keeper sees to it. */
 static void watch_kernel(struct init *in)
 {
-    if (kill(KERNEL_PID, 0) == 0 || errno != ESRCH)
-        in->kernel_seen = true;
-    else if (in->kernel_seen)
-        kill(-1, SIGKILL);
+    if (in->points.live && kill(in->points.live, 0) < 0 && errno == ESRCH)
+        end_guests(in);
 }
 
 /* Where no cgroup holds the sum: look at it ten times a second, and end what is over it. The keeper
@@ -329,20 +383,24 @@ static void serve_owner(struct init *in)
 _Noreturn static void loop(struct init *in)
 {
     const struct timespec watch = {.tv_nsec = WATCH_MS * 1000000L}, while_watching = {.tv_sec = 1};
-    struct pollfd fds[2 + TRANSFERS];
+    enum { FIXED = 3 };
+    struct pollfd fds[FIXED + TRANSFERS];
     sigset_t none;
 
     sigemptyset(&none);
     for (;;) {
         fds[0] = (struct pollfd){.fd = in->files, .events = POLLIN};
         fds[1] = (struct pollfd){.fd = in->setup, .events = POLLIN};
-        nfds_t moving = transfers_poll(&in->transfers, fds + 2);
-        const struct timespec *patience = !in->plan->has_cgroup       ? &watch
-                                          : in->changes.watch.started ? &while_watching
-                                                                      : NULL;
+        fds[2] = (struct pollfd){.fd = in->points.line, .events = POLLIN};
+        nfds_t moving = transfers_poll(&in->transfers, fds + FIXED);
+        const struct timespec *patience =
+            !in->plan->has_cgroup || points_tick(&in->points) >= 0 ? &watch
+            : in->changes.watch.started                            ? &while_watching
+                                                                   : NULL;
         /* SIGCHLD gets in here only: a child that died after reap() is not slept over. */
-        int ready = ppoll(fds, 2 + moving, patience, &none);
-        reap();
+        int ready = ppoll(fds, FIXED + moving, patience, &none);
+        reap(in);
+        tell_restored(in);
         if (in->changes.watch.started)
             changes_idle(&in->changes);
         if (!in->plan->has_cgroup) {
@@ -353,9 +411,13 @@ _Noreturn static void loop(struct init *in)
             continue;
         if (fds[1].revents)
             _exit(0); /* the keeper has nothing more to say but goodbye */
+        if (fds[2].revents) {
+            points_hear(&in->points);
+            tell_restored(in);
+        }
         if (fds[0].revents)
             serve_owner(in);
-        transfers_move(&in->transfers, fds + 2, moving, on_transfer_over, in);
+        transfers_move(&in->transfers, fds + FIXED, moving, on_transfer_over, in);
     }
 }
 
@@ -364,26 +426,27 @@ static void on_signal(int signal)
     (void)signal; /* only there to interrupt ppoll */
 }
 
-/* Descriptors: only the two we talk on, and until we are attached the ways into the cgroup. */
-static void arrange_descriptors(int setup_fd, int files_fd, struct box_ways *ways, struct init *in)
+/* Descriptors: only the three we talk on, and until we are attached the ways into the cgroup. */
+static void arrange_descriptors(const struct init_ends *ends, struct box_ways *ways, struct init *in)
 {
+    enum { ENDS = 3 };
     static int placed[CGROUP_HIERARCHIES];
-    int from[2 + CGROUP_HIERARCHIES] = {setup_fd, files_fd};
+    int from[ENDS + CGROUP_HIERARCHIES] = {ends->setup, ends->files, ends->line};
 
     for (unsigned i = 0; i < ways->n; i++) {
-        from[2 + i] = ways->fds[i];
-        placed[i] = FILES_FD + 1 + (int)i;
+        from[ENDS + i] = ways->fds[i];
+        placed[i] = LINE_FD + 1 + (int)i;
     }
-    if (fd_place(from, 2 + ways->n, SETUP_FD, 0) < 0)
+    if (fd_place(from, ENDS + ways->n, SETUP_FD, 0) < 0)
         _exit(1);
     close_range(0, 2, 0);
-    close_range(FILES_FD + 1 + ways->n, ~0U, 0);
+    close_range(LINE_FD + 1 + ways->n, ~0U, 0);
     ways->fds = placed;
     in->setup = SETUP_FD;
     in->files = FILES_FD;
 }
 
-void init_run(struct box_init *b, int setup_fd, int files_fd)
+void init_run(struct box_init *b, const struct init_ends *ends)
 {
     static struct init in;
     static struct msg m;
@@ -396,7 +459,8 @@ void init_run(struct box_init *b, int setup_fd, int files_fd)
         in.changes.meanwhile = watch_memory;
         in.changes.ctx = &in;
     }
-    arrange_descriptors(setup_fd, files_fd, &b->ways, &in);
+    arrange_descriptors(ends, &b->ways, &in);
+    points_open_last_pid(&in.points);
     prctl(PR_SET_NAME, "init");
     for (int s = 1; s < NSIG; s++)
         signal(s, SIG_DFL);
@@ -415,6 +479,7 @@ void init_run(struct box_init *b, int setup_fd, int files_fd)
         say_failed(in.setup, "init-workspace", &e);
         _exit(1);
     }
+    points_begin(&in.points, in.setup, LINE_FD);
     say(in.setup, SETUP_DONE, b->network_fd);
     fd_close(&b->network_fd);
     loop(&in);

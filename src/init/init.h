@@ -3,6 +3,10 @@
 
 #include "box/box.h"
 
-/* Run as init for ever: the box's files on `files_fd`, the keeper on `setup_fd`. Called in a fork of
- * the keeper, in fresh namespaces, when its ids are mapped. */
-_Noreturn void init_run(struct box_init *b, int setup_fd, int files_fd);
+/* To the keeper, to the session's owner, to the kernel process. */
+struct init_ends {
+    int setup, files, line;
+};
+
+/* Run as init for ever. Called in a fork of the keeper, in fresh namespaces. */
+_Noreturn void init_run(struct box_init *b, const struct init_ends *ends);

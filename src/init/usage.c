@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "box/box.h"
 
 static int read_proc(const char *pid, const char *file, char *ret, size_t size)
 {
@@ -106,7 +107,10 @@ void usage_sample(struct usage *u, uint64_t pids)
     for (struct dirent *entry; d && (entry = readdir(d));) {
         if (!isdigit((unsigned char)entry->d_name[0]) || strcmp(entry->d_name, "1") == 0)
             continue;
-        memory += memory_of(entry->d_name);
+        /* Those that wait share nearly all with the live one, and let nobody see how much. */
+        pid_t pid = atoi(entry->d_name);
+        if (pid < BOX_WAITING_PID || pid >= BOX_WAITING_PID + BOX_WAITING_PIDS)
+            memory += memory_of(entry->d_name);
         read_stat(entry->d_name, &cpu, &threads);
     }
     if (d)

@@ -4,10 +4,13 @@
  * waiting. Nothing that a box says is more than "done" or "failed, because": the keeper reads no
  * content.
  */
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -99,6 +102,8 @@ void box_close_far_ends(struct box *b)
     fd_close(&b->far.out);
     fd_close(&b->far.err);
     fd_close(&b->far.files);
+    fd_close(&b->far.init_line);
+    fd_close(&b->far.kernel_line);
     for (int i = 0; i < BOX_BORN_INTO; i++)
         fd_close(&b->namespaces[i]);
     while (b->n_ways > 0)
@@ -110,6 +115,7 @@ void box_end(struct state *s, struct box *b)
     if (b->phase != BOX_ENDING) {
         b->phase = BOX_ENDING;
         fd_close(&b->network_fd);
+        fd_close(&b->live_fd);
         watch_close(s, &b->init_setup);
         watch_close(s, &b->kernel_setup);
         close_owner_ends(b);
@@ -209,14 +215,111 @@ struct box *box_find(struct state *s, uint32_t id)
 
 void box_signal(struct state *s, struct box *b, int signal)
 {
+    pid_t pid = b->kernel_pid ? b->kernel_pid : b->live_pid;
     (void)s;
-    if (!b->kernel_pid)
+    if (!pid)
         return;
-    /* An interrupt goes to the group, as from a terminal: what a cell has started gets it too. The
-     * kernel process is not reaped yet, so the number can mean no one else. */
-    if (signal == SIGINT && kill(-b->kernel_pid, SIGINT) == 0)
+    /* An interrupt goes to the group, as from a terminal: what a cell has started gets it too. A child of
+     * ours is not reaped yet, so the number can mean no one else; one that waited before is init's, and is
+     * asked after first. */
+    if (b->live_pid && syscall(SYS_pidfd_send_signal, b->live_fd, 0, NULL, 0) < 0)
         return;
-    kill(b->kernel_pid, signal);
+    if (signal == SIGINT && kill(-pid, SIGINT) == 0)
+        return;
+    kill(pid, signal);
+}
+
+/* ---- those that wait ---- */
+
+/* Its number as we see it, which the kernel tells of a pidfd. */
+static pid_t pid_of(int pidfd)
+{
+    char path[64], text[1024];
+    struct err ignored;
+
+    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+    if (fd_get_text(AT_FDCWD, path, text, sizeof(text), &ignored) < 0)
+        return 0;
+    const char *line = strstr(text, "\nPid:");
+    return line ? (pid_t)strtol(line + 5, NULL, 10) : 0;
+}
+
+static void on_waits(struct box *b, pid_t pid, bool waits)
+{
+    unsigned i = 0;
+
+    while (i < b->n_waiting && b->waiting[i] != pid)
+        i++;
+    if (waits && i == b->n_waiting && i < BOX_WAITING_MAX)
+        b->waiting[b->n_waiting++] = pid;
+    else if (!waits && i < b->n_waiting)
+        b->waiting[i] = b->waiting[--b->n_waiting];
+}
+
+/* The kernel process is another one now, and init's child. */
+static void on_live(struct box *b, struct msg *m)
+{
+    fd_close(&b->live_fd);
+    b->live_fd = msg_take_fd(m, 0);
+    b->live_pid = b->live_fd < 0 ? 0 : pid_of(b->live_fd);
+}
+
+/* Who waits was said before the interpreter went on, and may not have been read yet. */
+static void hear_all(struct state *s, struct box *b)
+{
+    struct pollfd words = {.fd = b->init_setup.fd, .events = POLLIN};
+    struct err e;
+
+    while (b->init_setup.fd >= 0 && poll(&words, 1, 0) > 0 && msg_recv(words.fd, &s->in, &e) > 0) {
+        if (s->in.type != SETUP_DIED)
+            box_hear(s, b, &s->in);
+        msg_done(&s->in);
+    }
+}
+
+static void kernel_ended(struct state *s, struct box *b, int status)
+{
+    hear_all(s, b);
+    /* What the cells have started goes with the interpreter. init stays, for the files. */
+    const struct cgroup_spared spared = {b->init_pid, b->waiting, b->n_waiting};
+
+    struct err ignored;
+
+    cgroup_end_others(&s->cgroups, b->id, &spared);
+    if (b->n_waiting > 0) /* for the one that takes its place */
+        cgroup_limit(&s->cgroups, b->id, &b->limits, &ignored);
+    tell_died(s, b, status);
+    b->memory_short = false;
+}
+
+int box_hear(struct state *s, struct box *b, struct msg *m)
+{
+    struct fields f;
+
+    fields_init(&f, m->data, m->len);
+    uint32_t number = m->type == SETUP_WAITS || m->type == SETUP_DIED ? fields_get_u32(&f) : 0;
+    bool waits = m->type == SETUP_WAITS && fields_get_u8(&f);
+    if (!fields_end(&f))
+        return -1;
+    switch (m->type) {
+    case SETUP_SHORT:
+        b->memory_short = true;
+        return 0;
+    case SETUP_WAITS:
+        on_waits(b, (pid_t)number, waits);
+        return 0;
+    case SETUP_LIVE:
+        on_live(b, m);
+        return 0;
+    case SETUP_DIED:
+        b->live_pid = 0;
+        fd_close(&b->live_fd);
+        if (b->phase == BOX_OUT)
+            kernel_ended(s, b, (int)number);
+        return 0;
+    default:
+        return -1;
+    }
 }
 
 /* ---- deaths ---- */
@@ -236,9 +339,7 @@ static void on_kernel_died(struct state *s, struct box *b, int status)
         box_end(s, b);
         break;
     case BOX_OUT:
-        /* What the cells have started goes with the interpreter. init stays, for the files. */
-        cgroup_end_others(&s->cgroups, b->id, b->init_pid);
-        tell_died(s, b, status);
+        kernel_ended(s, b, status);
         break;
     case BOX_ENDING:
         box_free_when_gone(s, b);

@@ -75,11 +75,8 @@ static void on_init_setup(struct state *s, void *ctx)
     struct box *b = ctx;
 
     if (b->phase != BOX_MAKING) {
-        /* Ready boxes are silent, but for the one thing that init may have to say. */
         struct err e;
-        if (msg_recv(b->init_setup.fd, &s->in, &e) > 0 && s->in.type == SETUP_SHORT)
-            b->memory_short = true;
-        else
+        if (msg_recv(b->init_setup.fd, &s->in, &e) <= 0 || box_hear(s, b, &s->in) < 0)
             watch_close(s, &b->init_setup);
         msg_done(&s->in);
         return;
@@ -167,12 +164,13 @@ static int clone_init(struct state *s, struct box *b, struct err *e)
                                 .view = &s->view,
                                 .filter = &s->filter,
                                 .ways = {b->ways, b->plan.attaches ? b->n_ways : 0}};
-        init_run(&init, b->far.init_setup, b->far.files);
+        init_run(&init, &(struct init_ends){b->far.init_setup, b->far.files, b->far.init_line});
     }
     b->init_pid = (pid_t)pid;
     /* With these in our hands its death would go unheard. */
     fd_close(&b->far.init_setup);
     fd_close(&b->far.files);
+    fd_close(&b->far.init_line);
     return 0;
 }
 
@@ -211,6 +209,10 @@ static int make_channels(struct state *s, struct box *b, struct err *e)
         return -1;
     b->files_fd = pair[0];
     far->files = pair[1];
+    if (msg_pair(pair, e) < 0)
+        return -1;
+    far->init_line = pair[0];
+    far->kernel_line = pair[1];
     if (make_pipe(&b->cell_out_fd, &far->cell_out, e) < 0 ||
         make_pipe(&far->cell_in, &b->cell_in_fd, e) < 0 ||
         make_pipe(&b->stdout_fd, &far->out, e) < 0 || make_pipe(&b->stderr_fd, &far->err, e) < 0)
@@ -348,7 +350,8 @@ struct box *box_new(struct state *s, uint32_t environment, const struct limits *
         .stderr_fd = -1,
         .files_fd = -1,
         .network_fd = -1,
-        .far = {-1, -1, -1, -1, -1, -1, -1},
+        .live_fd = -1,
+        .far = {-1, -1, -1, -1, -1, -1, -1, -1, -1},
         .namespaces = {-1, -1, -1, -1, -1},
         .next = s->boxes,
     };

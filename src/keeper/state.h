@@ -46,7 +46,7 @@ enum box_phase { BOX_MAKING, BOX_BLANK, BOX_READY, BOX_OUT, BOX_ENDING };
 
 /* The ends of a box's channels that live in it; ours until both halves have theirs. */
 struct far_ends {
-    int init_setup, kernel_setup, cell_out, cell_in, out, err, files;
+    int init_setup, kernel_setup, cell_out, cell_in, out, err, files, init_line, kernel_line;
 };
 
 struct box {
@@ -74,6 +74,10 @@ struct box {
     int ways[CGROUP_HIERARCHIES];  /* into the cgroup, as long */
     unsigned n_ways;
     int network_fd; /* init's, until the kernel process has it */
+    pid_t waiting[BOX_WAITING_MAX]; /* numbers in the box of those that are not the guest's to end */
+    unsigned n_waiting;
+    int live_fd; /* a kernel process that was one of them: its pidfd and, as we see it, its number */
+    pid_t live_pid;
 };
 
 struct zygote {
@@ -123,6 +127,8 @@ void box_end(struct state *s, struct box *b);
 /* Making it failed: whoever waits hears why. It is ended, and may be gone. */
 void box_fail(struct state *s, struct box *b, const char *why);
 void box_fail_step(struct state *s, struct box *b, const char *step, const struct err *e);
+/* What init says of a box that is made; -1: nothing that it may say. */
+int box_hear(struct state *s, struct box *b, struct msg *m);
 /* The rest of its end, once nothing of it is left. */
 void box_free_when_gone(struct state *s, struct box *b);
 void box_close_far_ends(struct box *b);

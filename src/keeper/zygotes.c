@@ -25,15 +25,22 @@
 #define PATIENCE_MS (30 * 1000)
 #define STILLBORN_MAX 3 /* zygotes killed in a row before they were warm */
 
-/* The filter's last program as a file, with its length before it: the zygote has the others on. */
+static int write_program(int fd, const struct sock_fprog *p)
+{
+    uint32_t len = p->len;
+
+    return fd_write_all(fd, &len, sizeof(len)) < 0 ? -1
+                                                   : fd_write_all(fd, p->filter, len * sizeof(*p->filter));
+}
+
+/* The programs that the zygote has not on yet as a file, with their lengths before them. */
 static int filter_file(const struct filter *f, struct err *e)
 {
     cleanup_fd int fd = memfd_create("filter", MFD_CLOEXEC);
     if (fd < 0)
         return err_set(e, errno, "memfd_create");
-    uint32_t len = f->programs[FILTER_LAST].len;
-    if (fd_write_all(fd, &len, sizeof(len)) < 0 ||
-        fd_write_all(fd, f->programs[FILTER_LAST].filter, len * sizeof(struct sock_filter)) < 0)
+    if (write_program(fd, &f->programs[FILTER_GUEST]) < 0 ||
+        write_program(fd, &f->programs[FILTER_LAST]) < 0)
         return err_set(e, errno, "cannot pass the filter on");
     lseek(fd, 0, SEEK_SET);
     return fd_steal(&fd);
@@ -252,7 +259,7 @@ int zygote_ask(struct state *s, const struct box *b, struct err *e)
     struct zygote *z = &s->zygotes[b->plan.environment];
     cleanup_buf struct buf m = {0};
     int fds[ZYGOTE_FDS] = {b->far.kernel_setup, b->far.out, b->far.err, b->far.cell_out,
-                           b->far.cell_in};
+                           b->far.cell_in, b->far.kernel_line};
 
     msg_begin(&m, ZYGOTE_MAKE);
     fields_put_u32(&m, b->id);

@@ -343,6 +343,7 @@ static int get_exit(const json_t *j, struct cell *c)
 static int fill(const json_t *j, struct cell *c, struct err *e)
 {
     const json_t *ended = json_object_get(j, "session_ended");
+    const json_t *restored = json_object_get(j, "restored_to");
     static const struct {
         const char *member;
         int (*get)(const json_t *j, struct cell *c);
@@ -360,6 +361,11 @@ static int fill(const json_t *j, struct cell *c, struct err *e)
     if (ended && !json_is_boolean(ended))
         return wrong(e, "session_ended");
     c->session_ended = json_is_true(ended);
+    json_int_t n = json_integer_value(restored);
+    if (restored && (!json_is_integer(restored) || n < 0 || n > UINT32_MAX))
+        return wrong(e, "restored_to");
+    c->restored = restored != NULL;
+    c->restored_to = (uint32_t)n;
     return 0;
 }
 

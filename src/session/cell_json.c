@@ -176,6 +176,8 @@ json_t *cell_json(const struct cell *c)
     if (c->truncated.stdout_bytes || c->truncated.stderr_bytes || c->truncated.displays)
         set(j, "truncated", truncated_json(c));
     set(j, "receipt", receipt_json(c));
+    if (c->restored)
+        set(j, "restored_to", json_integer(c->restored_to));
     return j;
 }
 

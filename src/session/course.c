@@ -215,6 +215,17 @@ static void ask_usage(struct session *s)
     s->course.awaited |= s->usage_req ? AWAIT_USAGE : 0;
 }
 
+/* Behind the changes: what is dead has made them all. */
+static void ask_restore(struct session *s)
+{
+    struct course *k = &s->course;
+
+    if (!s->died || k->restore_req)
+        return;
+    k->restore_req = files_ask(s, FILE_RESTORE);
+    k->awaited |= k->restore_req ? AWAIT_RESTORE : 0;
+}
+
 /* The code has come to its end, one way or another: measure it, and ask what it did to the files.
  */
 static void settle(struct session *s)
@@ -226,10 +237,12 @@ static void settle(struct session *s)
     s->cpu_check_us = NEVER;
     bool heard = ask_changes(s); /* init looks while we read the meter */
     meter_read(&s->meter, &s->usage);
-    if (heard)
+    if (heard) {
         ask_usage(s);
-    else
+        ask_restore(s);
+    } else {
         s->broken = true;
+    }
     if (k->barrier_req && !s->died)
         k->awaited |= AWAIT_BARRIER;
     session_deadline(s, k->ended_us + settle_time(s));
@@ -262,6 +275,29 @@ void course_answer(struct session *s, unsigned what)
         finish(s);
 }
 
+void course_restored(struct session *s, uint32_t n, struct msg *m)
+{
+    struct course *k = &s->course;
+
+    for (unsigned i = 0; i < FROM_FILES; i++)
+        source_close(s->vessel, &s->sources[i]);
+    buf_done(&s->unsent);
+    s->unsent_at = 0;
+    s->fences_waiting = 0;
+    s->ready = 0;
+    s->paused = false;
+    frame_reader_done(&s->reader);
+    checks_lost(s);
+    if (s->closed)
+        return;
+    if (session_take_sources(s, m, FROM_FILES) == 0) {
+        k->restored = true;
+        k->restored_to = n;
+        s->broken = false; /* but for what may still come of it */
+    }
+    course_answer(s, AWAIT_RESTORE);
+}
+
 void course_init_gone(struct session *s)
 {
     s->broken = true;
@@ -283,6 +319,7 @@ void course_died(struct session *s, int wait_status, bool memory_short)
     }
     if (s->state == SETTLING) {
         s->course.barrier_req = 0; /* no next cell to protect */
+        ask_restore(s);
         course_answer(s, AWAIT_BARRIER);
         return;
     }
@@ -323,6 +360,11 @@ static void finish(struct session *s)
     output_finish(&s->out, c); /* tells the tail */
     session_collect(s);
     verdict_reach(s, c);
+    if (s->course.restored) {
+        c->restored = !s->broken;
+        c->restored_to = s->course.restored_to;
+        s->died = s->memory_short = false;
+    }
     if (c->n == 0) {
         /* What came before it, from threads of earlier cells, belongs to the next cell still. */
         output_done(&s->out);

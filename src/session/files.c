@@ -50,6 +50,10 @@ static int on_done(struct session *s, uint32_t req, struct fields *f)
         course_answer(s, AWAIT_CHANGES);
         return 0;
     }
+    if (s->cell && req == s->course.restore_req) {
+        course_answer(s, AWAIT_RESTORE); /* there is none: the session ends */
+        return 0;
+    }
     struct file_request *r = request_find(s, req);
     if (!r)
         return 0;
@@ -121,6 +125,25 @@ static void on_opened_in_vain(struct session *s, const struct msg *m)
     err_set(&e, EMFILE, "the file cannot be opened now");
     if (r)
         request_answer(r, &(struct file_answer){.e = &e, .fd = -1});
+}
+
+/* Our ends of its channel. A file or a device in place of a pipe could hold us for ever. */
+static int on_restored(struct session *s, uint32_t req, struct fields *f, struct msg *m)
+{
+    uint32_t n = fields_get_u32(f);
+    struct stat st;
+
+    if (!fields_end(f) || m->n_fds != FROM_FILES)
+        return -1;
+    for (unsigned i = 0; i < m->n_fds; i++) {
+        int flags = fcntl(m->fds[i], F_GETFL);
+        if (fstat(m->fds[i], &st) < 0 || !S_ISFIFO(st.st_mode) || (flags & O_PATH) ||
+            (flags & O_ACCMODE) != (i == TO_STREAM ? O_WRONLY : O_RDONLY))
+            return -1;
+    }
+    if (s->cell && req == s->course.restore_req && !s->course.restored)
+        course_restored(s, n, m);
+    return 0;
 }
 
 static int on_used(struct session *s, uint32_t req, struct fields *f)
@@ -229,6 +252,8 @@ int files_handle(struct session *s, struct msg *m)
         return on_opened(s, req, &f, m);
     case FILE_USED:
         return on_used(s, req, &f);
+    case FILE_RESTORED:
+        return on_restored(s, req, &f, m);
     case FILE_USAGE_IS:
         return on_usage(s, req, &f);
     case FILE_ENTRIES:

@@ -88,7 +88,7 @@ struct source {
 enum stop_reason { STOP_NONE, STOP_CLIENT, STOP_WALL, STOP_CPU };
 
 /* What a settling session waits for. */
-enum { AWAIT_CHANGES = 1, AWAIT_SPACE = 2, AWAIT_USAGE = 4, AWAIT_BARRIER = 8 };
+enum { AWAIT_CHANGES = 1, AWAIT_SPACE = 2, AWAIT_USAGE = 4, AWAIT_BARRIER = 8, AWAIT_RESTORE = 16 };
 
 /* What is known about a running cell, besides what it printed. */
 struct course {
@@ -96,6 +96,8 @@ struct course {
     uint64_t timeout_ms;
     enum stop_reason why; /* the first one counts */
     bool insisted;        /* we sent SIGINT again */
+    bool restored;        /* another interpreter has taken the dead one's place */
+    uint32_t restored_to;
     bool killed;          /* we sent SIGKILL */
     const char *fault;    /* how the interpreter broke the rules: a sentence, or NULL */
     bool done;            /* DONE came, with: */
@@ -106,7 +108,7 @@ struct course {
     bool space_known;
     uint64_t used_bytes, used_files;
     unsigned awaited;
-    uint32_t changes_req, space_req, barrier_req;
+    uint32_t changes_req, space_req, barrier_req, restore_req;
 };
 
 /* See requests.c. */
@@ -255,6 +257,9 @@ int session_must_be_idle(const struct session *s, struct err *e);
 /* Is it short enough for a frame? */
 int session_must_fit(size_t len, struct err *e);
 
+/* The box's ends of the channel come with a message: take them, in the order of enum source_kind. */
+int session_take_sources(struct session *s, struct msg *m, unsigned n);
+
 /* ---- channel.c ---- */
 void channel_ready(struct session *s, unsigned ready);
 /* Read what is in both pipes now; what comes meanwhile can wait. */
@@ -295,6 +300,9 @@ void course_lost(struct session *s, const char *sentence);
 void course_timer(struct session *s, int64_t now_us);
 /* An answer came that it waited for (AWAIT_…). */
 void course_answer(struct session *s, unsigned what);
+/* Another interpreter has taken the dead one's place, with the state after cell n; these are its channel's
+ * ends. */
+void course_restored(struct session *s, uint32_t n, struct msg *m);
 /* init can answer nothing any more. */
 void course_init_gone(struct session *s);
 void course_usage(struct session *s, const struct meter_reading *r);

@@ -82,14 +82,14 @@ void session_failed(struct session *s, const char *why)
     tell_opened(s, &e);
 }
 
-static int take_sources(struct session *s, struct msg *m)
+int session_take_sources(struct session *s, struct msg *m, unsigned n)
 {
-    for (unsigned i = 0; i < N_SOURCES; i++) {
+    for (unsigned i = 0; i < n; i++) {
         s->sources[i].fd = msg_take_fd(m, i);
         if (s->sources[i].fd < 0 || fd_set_nonblock(s->sources[i].fd) < 0)
             return -1;
     }
-    for (unsigned i = 0; i < N_SOURCES; i++)
+    for (unsigned i = 0; i < n; i++)
         source_watch(s->vessel, &s->sources[i], i == TO_STREAM ? 0 : EPOLLIN);
     return 0;
 }
@@ -101,7 +101,7 @@ void session_created(struct session *s, uint32_t box, struct fields *f, struct m
     s->from_pool = fields_get_u8(f) != 0;
     unsigned meter = fields_get_u8(f);
     s->state = IDLE;
-    if (f->failed || meter_init(&s->meter, meter, m, N_SOURCES) < 0 || take_sources(s, m) < 0) {
+    if (f->failed || meter_init(&s->meter, meter, m, N_SOURCES) < 0 || session_take_sources(s, m, N_SOURCES) < 0) {
         session_failed(s, "the keeper's answer cannot be understood");
         return;
     }

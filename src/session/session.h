@@ -118,6 +118,8 @@ struct cell {
     int exit_code;      /* of sys.exit or os._exit; 128 + signal when one killed it; else 0 */
     bool left;          /* the code asked to exit (sys.exit) */
     bool session_ended; /* the interpreter is gone with this cell */
+    bool restored;      /* or it was, and another has taken its place, with the state after cell: */
+    uint32_t restored_to;
 };
 void cell_free(struct cell *c);
 

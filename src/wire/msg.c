@@ -51,6 +51,11 @@ int msg_send(int fd, const struct buf *b, const int *fds, unsigned n_fds, struct
 static void take_descriptors(struct msghdr *h, struct msg *ret)
 {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c)) {
+        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS) {
+            struct ucred sender;
+            memcpy(&sender, CMSG_DATA(c), sizeof(sender));
+            ret->from = sender.pid;
+        }
         if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
             continue;
         size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -67,7 +72,8 @@ static void take_descriptors(struct msghdr *h, struct msg *ret)
 
 int msg_recv(int fd, struct msg *ret, struct err *e)
 {
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * MSG_FDS)];
+    _Alignas(struct cmsghdr) char
+        control[CMSG_SPACE(sizeof(int) * MSG_FDS) + CMSG_SPACE(sizeof(struct ucred))];
     /* cppcheck-suppress ctuuninitvar; it is there to be filled */
     struct iovec iov = {.iov_base = ret->bytes, .iov_len = sizeof(ret->bytes)};
     struct msghdr h = {.msg_iov = &iov,
@@ -79,6 +85,7 @@ int msg_recv(int fd, struct msg *ret, struct err *e)
     ret->n_fds = 0;
     ret->len = 0;
     ret->type = 0;
+    ret->from = 0;
     do
         n = recvmsg(fd, &h, MSG_CMSG_CLOEXEC);
     while (n < 0 && errno == EINTR);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -19,6 +20,7 @@ struct msg {
     size_t len;
     int fds[MSG_FDS];
     unsigned n_fds;
+    pid_t from; /* who sent it, where the socket has SO_PASSCRED; else 0 */
     char bytes[MSG_SIZE];
 };
 

@@ -6,7 +6,9 @@
  *   file messages  owner ⇄ init             msg.h     the box's side is hostile
  *   keeper         owner ⇄ keeper           msg.h
  *   make           keeper ⇄ zygote          msg.h
- *   set-up         keeper ⇄ init, kernel    msg.h     only until the box is ready
+ *   set-up         keeper ⇄ init, kernel    msg.h     the kernel's only until the box is ready
+ *   line           init ⇄ kernel process    msg.h     the kernel's side is hostile
+ *   waiting        init ⇄ one that waits    msg.h
  *
  * "Owner" is whoever owns sessions: the CLI, or the gate of a server.
  */
@@ -52,6 +54,7 @@ enum file_msg {
     FILE_USAGE = 6,   /* u32 req: what the box has used; asked where there is no cgroup to read */
     FILE_LIST = 7,    /* u32 req: every regular file, in the order of their paths' bytes */
     FILE_DELETE = 8,  /* u32 req, text path: a file, or a directory with all that is in it */
+    FILE_RESTORE = 9, /* u32 req: the interpreter is dead; wake the one that waits */
 
     FILE_DONE = 16,     /* u32 req, u32 errno (0: done), text reason */
     FILE_OPENED = 17,   /* u32 req; fd */
@@ -62,6 +65,8 @@ enum file_msg {
                            peak_bytes, u64 times that no further process could be started */
     FILE_ENTRIES = 21,  /* u32 req, then as many as fit: u64 size, u64 mtime_ns, bytes path; then
                            FILE_DONE ends the list (E2BIG: there are more) */
+    FILE_RESTORED = 22, /* u32 req, u32 n: the state is that after cell n; fds: the cell's frames, where
+                           orders go, stdout, stderr. ENOENT: none waits */
 };
 
 enum file_change { FILE_CREATED = 0, FILE_CHANGED = 1, FILE_DELETED = 2 };
@@ -111,4 +116,25 @@ enum setup_msg {
     SETUP_DONE = 16,   /* this half is ready (init; fd: the network namespace that it made) */
     SETUP_SHORT = 18,  /* init, where no cgroup is: the box was over its memory limit */
     SETUP_FAILED = 17, /* text step, text why: it has exited */
+    SETUP_WAITS = 19,  /* init: u32 pid, u8 whether it waits still: one that is not the guest's to end */
+    SETUP_LIVE = 20,   /* init; fd: a pidfd of the kernel process, from now on this one */
+    SETUP_DIED = 21,   /* init: u32 wait status of that one */
 };
+
+/* The kernel process and those that wait speak to init; who speaks is told by the kernel (SCM_CREDENTIALS). */
+enum line_msg {
+    LINE_HERE = 1,  /* the first word: this is the kernel process */
+    LINE_WANT = 2,  /* u32 seq, u32 n: it would fork one that waits, with the state after cell n */
+    LINE_WAITS = 3, /* u32 n, bytes lost (a line each); fd: where it waits */
+
+    /* with the seq of what they answer */
+    LINE_GO = 16,    /* fork now */
+    LINE_TAKEN = 17, /* it waits */
+    LINE_NO = 18,    /* not now, or it did not come */
+};
+
+enum waiting_msg {
+    WAITING_WAKE = 1, /* fds: stdout, stderr, the cell's frames, its orders, the line */
+    WAITING_AGED = 2, /* others are newer: be ended first */
+};
+#define WAITING_FDS 5

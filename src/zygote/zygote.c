@@ -37,6 +37,7 @@
 #include "wire/fields.h"
 #include "wire/msg.h"
 #include "wire/proto.h"
+#include "zygote/keep.h"
 #include "zygote/objects.h"
 #include "zygote/pages.h"
 #include "zygote/zygote.h"
@@ -191,6 +192,7 @@ static void enter_box(const struct box_plan *plan, PyObject *prepare)
         .stderr_fd = in.fds[ZYGOTE_FD_STDERR],
         .channel_out_fd = in.fds[ZYGOTE_FD_CELL_OUT],
         .channel_in_fd = in.fds[ZYGOTE_FD_CELL_IN],
+        .line_fd = in.fds[ZYGOTE_FD_LINE],
         .setup_fd = in.fds[ZYGOTE_FD_SETUP],
         .ways = {.fds = in.fds + ZYGOTE_FD_CGROUP,
                  .n = plan->attaches ? in.n_fds - ZYGOTE_FD_CGROUP : 0},
@@ -213,8 +215,11 @@ static void enter_box(const struct box_plan *plan, PyObject *prepare)
         _exit(1);
     memcpy(namespaces, in.fds + ZYGOTE_FD_NAMESPACES, BOX_BORN_INTO * sizeof(int));
     namespaces[BOX_NS_NET] = go.fds[0];
-    if (attached == 0 && box_kernel_enter(&kernel, &failed, &e) == 0)
+    if (attached == 0 && box_kernel_enter(&kernel, &failed, &e) == 0) {
+        msg_begin(&b, LINE_HERE);
+        tell(BOX_INIT_FD, &b);
         return;
+    }
     msg_begin(&b, SETUP_FAILED);
     fields_put_text(&b, failed);
     fields_put_text(&b, e.text);
@@ -244,16 +249,24 @@ static int make_box(struct box_plan *ret_plan, PyObject *prepare)
 
 /* ---- Python's side ---- */
 
-static int read_filter(void)
+static int read_program(struct sock_fprog *ret)
 {
-    struct sock_fprog *last = &filter.programs[FILTER_LAST];
     uint32_t len;
 
     if (fd_read_full(ZYGOTE_FILTER_FD, &len, sizeof(len)) != sizeof(len) || len > 65535)
         return -1;
     size_t size = len * sizeof(struct sock_filter);
-    *last = (struct sock_fprog){.len = (unsigned short)len, .filter = xcalloc(1, size)};
-    if (fd_read_full(ZYGOTE_FILTER_FD, last->filter, size) != (ssize_t)size)
+    *ret = (struct sock_fprog){.len = (unsigned short)len, .filter = xcalloc(1, size)};
+    return fd_read_full(ZYGOTE_FILTER_FD, ret->filter, size) == (ssize_t)size ? 0 : -1;
+}
+
+/* The guest's own goes on here, once for all forks. */
+static int read_filter(void)
+{
+    struct err e;
+
+    if (read_program(&filter.programs[FILTER_GUEST]) < 0 ||
+        read_program(&filter.programs[FILTER_LAST]) < 0 || filter_load_guest(&filter, &e) < 0)
         return -1;
     close(ZYGOTE_FILTER_FD);
     return 0;
@@ -321,6 +334,7 @@ static PyMethodDef methods[] = {
     {"serve", serve, METH_VARARGS,
      "serve(versions, prepare): fork boxes on the keeper's word. In each of them it calls\n"
      "prepare(), enters the box, and returns (cpus, awaited)."},
+    {"keep", keep, METH_VARARGS, "keep(n, lost): see keep.h."},
     {"ready", ready, METH_NOARGS, "ready(): tell the keeper that this box can be used."},
     {NULL, NULL, 0, NULL},
 };

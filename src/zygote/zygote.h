@@ -5,7 +5,7 @@
 #include "box/cgroup.h"
 
 #define ZYGOTE_CONTROL_FD 3 /* messages of enum zygote_msg */
-#define ZYGOTE_FILTER_FD 4  /* the seccomp filter's last program */
+#define ZYGOTE_FILTER_FD 4  /* the seccomp filter's programs for guests, and for all of a box */
 
 /* Descriptors of a ZYGOTE_MAKE, in order; SETUP_GO brings the network namespace. The last are the ways into the cgroup (see cgroup_ways),
  * as many as there are. */
@@ -15,6 +15,7 @@ enum {
     ZYGOTE_FD_STDERR,
     ZYGOTE_FD_CELL_OUT,
     ZYGOTE_FD_CELL_IN,
+    ZYGOTE_FD_LINE,
     ZYGOTE_FD_NAMESPACES,
     ZYGOTE_FD_CGROUP = ZYGOTE_FD_NAMESPACES + BOX_BORN_INTO,
     ZYGOTE_FDS = ZYGOTE_FD_CGROUP + CGROUP_HIERARCHIES,

@@ -6,6 +6,7 @@
     frames    the frames as bytes
     shell     IPython's shell, made to raise instead of print
     display   values to mime bundles to frames
+    points    forks that wait, to take a dead interpreter's place
     figures   matplotlib's figures, with mpl_backend
     streams   sys.stdout and sys.stderr, with printing
     commands  !commands and %%bash

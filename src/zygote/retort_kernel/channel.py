@@ -22,6 +22,8 @@ from .pristine import __builtins__
 import errno
 from fcntl import ioctl
 from functools import partial
+from select import POLLIN
+from select import poll as new_poll
 from os import _exit, close, fstat, getpid, read, register_at_fork, write
 from stat import S_ISFIFO
 from sys import maxsize
@@ -71,6 +73,13 @@ class Channel:
         """Speak on these two pipes, for the session that this process is."""
         if self.fds != (out, in_):
             self.prepare(out, in_)
+        self.pid = getpid()
+
+    def open_again(self):
+        """In a process that has waited: on new pipes, and with nothing that was under way."""
+        self.lock, self.inside = RLock(), Lock()  # a thread may have had them that is not here
+        self.busy, self.last, self.outbox, self.held, self.inbox, self.received = False, None, [], [], [], []
+        self.fences = self.passed = 0
         self.pid = getpid()
 
     def connect(self, send, recv):
@@ -241,6 +250,14 @@ class Channel:
         while not self.received:
             self._fill()
             self._take_passes()
+
+    def rests(self, milliseconds):
+        """Does the owner send nothing for so long?"""
+        if self.inbox or self.received:
+            return False
+        poll = new_poll()
+        poll.register(self.fds[1], POLLIN)
+        return not poll.poll(milliseconds)
 
     def is_addressed(self):
         """Has the owner sent something that has not been taken out yet?"""

@@ -20,8 +20,10 @@ from os import _exit
 from sys import getrecursionlimit, gettrace, setprofile, setrecursionlimit, settrace
 
 from . import figures, frames, tracebacks, variables
+from .points import leaves_no_trace
 
 RECURSION_MIN = 1000
+REST = 10  # milliseconds without an order: nobody waits, and the session is not at its end
 
 
 class Outcome:
@@ -75,6 +77,7 @@ class Kernel:
         self.outcome = None
         self.closing = False
         self.interrupted = False
+        self.points = None  # where forks of this process can be kept
         self.signals = ()  # to be unblocked in cells: SIGINT, once there is an owner
 
     def loop(self):
@@ -102,15 +105,23 @@ class Kernel:
     def turn(self):
         """One frame, or what is left to do of one."""
         channel = self.channel
+        points = self.points
         if self.job is None:
+            if points is not None and points.due is not None and channel.rests(REST) and points.take():
+                return
             channel.wait()
             self.job, channel.received = channel.received[0], channel.received[1:]
         kind, body = self.job
         if kind == frames.RUN:
             if self.outcome is None:
+                if points is not None and points.due is not None and points.take():
+                    return
                 n, code = frames.read_run(body)
+                code = code.decode("utf-8", "replace")
+                if points is not None and not leaves_no_trace(code, self.shell.user_ns):
+                    points.due = n
                 self.outcome = Outcome(n)
-                self.run(self.outcome, code.decode("utf-8", "replace"))
+                self.run(self.outcome, code)
             self.answer(self.outcome)
         elif kind == frames.VARIABLES:
             if self.outcome is None:
@@ -122,6 +133,12 @@ class Kernel:
             self.interrupted = False
         self.job = self.outcome = None
         self.closing = False
+
+    def begin_again(self):
+        """In a process that has waited, and is the session's from now on."""
+        self.job = self.outcome = None
+        self.closing = self.interrupted = False
+        self.channel.open_again()
 
     # ---- a cell ----
 
@@ -137,6 +154,8 @@ class Kernel:
                 if self.interrupted:
                     self.interrupted = False
                     raise KeyboardInterrupt
+                if self.points is not None and self.points.lost and source is not None:
+                    sys.stderr.write(self.points.warning())
                 if source is None:
                     self.show_variables()
                 else:

@@ -23,6 +23,7 @@ from . import blas, figures, heap, keyboard, printing, reseed, tracebacks
 from .channel import Channel
 from .frames import HEADER, PASS, RUN, VARIABLES, frame
 from .kernel import Kernel
+from .points import Points
 from .shell import Shell
 from .streams import Pipe, text_stream
 
@@ -214,17 +215,25 @@ def renew():
     reseed.reseed()
 
 
-def serve(channel, cpus, ready=lambda: None, rehearse=True):
+def serve(channel, cpus, ready=lambda: None, rehearse=True, keep=None):
     """The rest of a forked process's life: cells from the channel (two descriptors, out and in),
-    once `ready` has been called. Never returns."""
+    once `ready` has been called; `keep` is the extension's. Never returns."""
     kernel = _kernel
     blas.use(cpus)
     gc.enable()
-    # The first cell copies hundreds of pages from the zygote. A box that waits for its first cell
-    # has the time for that now.
-    if rehearse:
-        _rehearse(kernel, ("1+1",))
     kernel.channel.open(*channel)
     kernel.listen()
+    kernel.points = Points(kernel, keep) if keep else None
+
+    def prepare():
+        """The first cell copies hundreds of pages from the zygote."""
+        _rehearse(kernel, ("1+1",))
+        kernel.channel.open(*channel)
+
+    # A box that waits for its first cell has the time for that now.
+    if rehearse:
+        prepare()
     ready()
+    if keep:
+        kernel.points.take_first(prepare)
     kernel.loop()

@@ -1,0 +1,340 @@
+/* points: see points.h. What comes on the line is the guest's: it can ask for forks, which cost it its own
+ * memory and its own points, and nothing else. Whoever is to wait is known by its number, which the kernel
+ * tells us and which only a process that init has let in can have. */
+#include "init/points.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "box/box.h"
+#include "wire/fields.h"
+#include "wire/proto.h"
+
+#define FORK_MS 500 /* for a fork that we have made way for */
+#define WAKE_MS 2000
+
+/* ---- numbers ---- */
+
+void points_open_last_pid(struct points *p)
+{
+    p->last_pid = open("/proc/sys/kernel/ns_last_pid", O_RDWR | O_CLOEXEC);
+}
+
+static int set_next(struct points *p, pid_t next)
+{
+    char text[16];
+    int len = snprintf(text, sizeof(text), "%d", next - 1);
+
+    return pwrite(p->last_pid, text, (size_t)len, 0) == len ? 0 : -1;
+}
+
+/* Back to where the guest's numbers were. */
+static void close_range_of_pids(struct points *p)
+{
+    long before = strtol(p->before, NULL, 10);
+
+    set_next(p, before + 1 < BOX_GUEST_PID ? BOX_GUEST_PID : (pid_t)before + 1);
+    p->expected = 0;
+}
+
+/* A go-between comes first, so the one that waits has the second of two free numbers. */
+static pid_t free_number(void)
+{
+    for (pid_t pid = BOX_WAITING_PID; pid < BOX_WAITING_PID + BOX_WAITING_PIDS; pid += 2)
+        if (kill(pid, 0) < 0 && errno == ESRCH && kill(pid + 1, 0) < 0 && errno == ESRCH)
+            return pid;
+    return 0;
+}
+
+/* ---- words ---- */
+
+static void reply(const struct points *p, uint32_t type)
+{
+    cleanup_buf struct buf b = {0};
+    struct err ignored;
+
+    msg_begin(&b, type);
+    fields_put_u32(&b, p->seq);
+    msg_send(p->line, &b, NULL, 0, &ignored);
+}
+
+static void tell_keeper(const struct points *p, pid_t pid, bool waits)
+{
+    cleanup_buf struct buf b = {0};
+    struct err ignored;
+
+    msg_begin(&b, SETUP_WAITS);
+    fields_put_u32(&b, (uint32_t)pid);
+    fields_put_u8(&b, waits);
+    msg_send(p->setup, &b, NULL, 0, &ignored);
+}
+
+static void tell_died(const struct points *p, int status)
+{
+    cleanup_buf struct buf b = {0};
+    struct err ignored;
+
+    msg_begin(&b, SETUP_DIED);
+    fields_put_u32(&b, (uint32_t)status);
+    msg_send(p->setup, &b, NULL, 0, &ignored);
+}
+
+static void tell_aged(const struct point *x)
+{
+    cleanup_buf struct buf b = {0};
+    struct err ignored;
+
+    msg_begin(&b, WAITING_AGED);
+    msg_send(x->line, &b, NULL, 0, &ignored);
+}
+
+/* ---- the list ---- */
+
+bool points_has(const struct points *p, pid_t pid)
+{
+    for (unsigned i = 0; i < p->n; i++)
+        if (p->list[i].pid == pid)
+            return true;
+    return false;
+}
+
+/* It sees its line's end, and leaves. */
+static void drop(struct points *p, unsigned i)
+{
+    fd_close(&p->list[i].line);
+    tell_keeper(p, p->list[i].pid, false);
+    p->n--;
+    memmove(p->list + i, p->list + i + 1, (p->n - i) * sizeof(*p->list));
+}
+
+static void on_want(struct points *p, struct fields *f, const struct msg *m)
+{
+    uint32_t seq = fields_get_u32(f);
+
+    fields_get_u32(f); /* n: the one that waits says it again */
+    if (!fields_end(f) || m->from != p->live || p->expected)
+        return;
+    p->seq = seq;
+    pid_t pid = free_number();
+    ssize_t len = p->last_pid < 0 ? -1 : pread(p->last_pid, p->before, sizeof(p->before) - 1, 0);
+    if (pid == 0 || len <= 0 || set_next(p, pid) < 0) {
+        reply(p, LINE_NO);
+        return;
+    }
+    p->before[len] = '\0';
+    p->expected = pid + 1;
+    p->until_ms = clock_now_ms() + FORK_MS;
+    reply(p, LINE_GO);
+}
+
+static void on_waits(struct points *p, struct fields *f, struct msg *m)
+{
+    uint32_t n = fields_get_u32(f);
+    size_t len;
+
+    fields_get_bytes(f, &len);
+    cleanup_fd int line = msg_take_fd(m, 0);
+    if (!fields_end(f) || line < 0 || m->from != p->expected)
+        return;
+    close_range_of_pids(p);
+    if (p->n == POINTS)
+        drop(p, 0);
+    if (p->n > 0)
+        tell_aged(&p->list[p->n - 1]);
+    p->list[p->n++] = (struct point){.pid = m->from, .n = n, .line = fd_steal(&line)};
+    tell_keeper(p, m->from, true);
+    reply(p, LINE_TAKEN);
+}
+
+void points_begin(struct points *p, int setup, int line)
+{
+    const int on = 1;
+
+    p->setup = setup;
+    p->line = line;
+    memset(p->near, -1, sizeof(p->near));
+    if (setsockopt(line, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 || p->last_pid < 0 ||
+        set_next(p, BOX_GUEST_PID) < 0)
+        fd_close(&p->last_pid); /* nobody can be kept: sessions end with their interpreter */
+}
+
+void points_hear(struct points *p)
+{
+    static struct msg m;
+    struct fields f;
+    struct err e;
+    int r = msg_recv(p->line, &m, &e);
+
+    if (r == 0 || (r < 0 && e.code != EBADMSG)) {
+        fd_close(&p->line); /* all who had its other end are gone */
+        return;
+    }
+    fields_init(&f, m.data, r > 0 ? m.len : 0);
+    if (r > 0 && m.type == LINE_HERE && p->live == 0)
+        p->live = m.from;
+    else if (r > 0 && m.type == LINE_WANT)
+        on_want(p, &f, &m);
+    else if (r > 0 && m.type == LINE_WAITS)
+        on_waits(p, &f, &m);
+    msg_done(&m);
+}
+
+void points_reaped(struct points *p, pid_t pid, int status)
+{
+    if (p->adopted && pid == p->live) {
+        p->adopted = false;
+        tell_died(p, status);
+        return;
+    }
+    for (unsigned i = 0; i < p->n; i++)
+        if (p->list[i].pid == pid) {
+            if (p->waking && i == p->n - 1)
+                fd_close(&p->line); /* points_woke sees it */
+            else
+                drop(p, i);
+            return;
+        }
+}
+
+int points_tick(struct points *p)
+{
+    if (!p->expected)
+        return p->waking ? WAKE_MS : -1;
+    int64_t left = p->until_ms - clock_now_ms();
+    if (left > 0)
+        return (int)left;
+    close_range_of_pids(p);
+    reply(p, LINE_NO);
+    return -1;
+}
+
+/* ---- waking ---- */
+
+struct ends {
+    int near[4]; /* frames, orders, stdout, stderr */
+    int far[WAITING_FDS];
+};
+
+static void ends_done(struct ends *x)
+{
+    for (unsigned i = 0; i < 4; i++)
+        fd_close(&x->near[i]);
+    for (unsigned i = 0; i < WAITING_FDS; i++)
+        fd_close(&x->far[i]);
+}
+
+static int make_ends(struct ends *x, int *ret_line, struct err *e)
+{
+    enum { FRAMES, ORDERS, OUT, ERR };
+    static const struct {
+        unsigned near, far; /* which pipe is whose, and at which end the guest is */
+        bool guest_writes;
+    } pipes[] = {{FRAMES, 2, true}, {ORDERS, 3, false}, {OUT, 0, true}, {ERR, 1, true}};
+    int pair[2];
+
+    *x = (struct ends){{-1, -1, -1, -1}, {-1, -1, -1, -1, -1}};
+    for (size_t i = 0; i < sizeof(pipes) / sizeof(*pipes); i++) {
+        if (pipe2(pair, O_CLOEXEC) < 0)
+            return err_set(e, errno, "cannot make a pipe");
+        x->near[pipes[i].near] = pair[pipes[i].guest_writes ? 0 : 1];
+        x->far[pipes[i].far] = pair[pipes[i].guest_writes ? 1 : 0];
+    }
+    if (msg_pair(pair, e) < 0)
+        return -1;
+    *ret_line = pair[0];
+    x->far[4] = pair[1];
+    return 0;
+}
+
+static int ask_for_successor(struct points *p, struct err *e)
+{
+    __attribute__((cleanup(ends_done))) struct ends ends;
+    cleanup_buf struct buf b = {0};
+    cleanup_fd int line = -1;
+    const int on = 1;
+
+    if (make_ends(&ends, &line, e) < 0)
+        return -1;
+    if (setsockopt(line, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
+        return err_set(e, errno, "setsockopt");
+    msg_begin(&b, WAITING_WAKE);
+    if (msg_send(p->list[p->n - 1].line, &b, ends.far, WAITING_FDS, e) < 0)
+        return -1;
+    fd_close(&p->line);
+    p->line = fd_steal(&line);
+    memcpy(p->near, ends.near, sizeof(ends.near));
+    memset(ends.near, -1, sizeof(ends.near));
+    return 0;
+}
+
+/* The newest that can be asked. */
+static int wake_one(struct points *p, struct err *e)
+{
+    for (; p->n > 0; drop(p, p->n - 1)) {
+        if (ask_for_successor(p, e) < 0)
+            continue;
+        p->live = 0;
+        p->adopted = false;
+        p->waking = true;
+        p->waking_n = p->list[p->n - 1].n;
+        p->awake_ms = clock_now_ms() + WAKE_MS;
+        return 0;
+    }
+    return err_set(e, ENOENT, "no process waits to take its place");
+}
+
+int points_wake(struct points *p, struct err *e)
+{
+    if (p->waking)
+        return err_set(e, EBUSY, "one is being woken");
+    if (p->expected)
+        close_range_of_pids(p);
+    return wake_one(p, e);
+}
+
+static void near_done(struct points *p)
+{
+    for (unsigned i = 0; i < 4; i++)
+        fd_close(&p->near[i]);
+}
+
+static int tell_live(const struct points *p, struct err *e)
+{
+    cleanup_buf struct buf b = {0};
+
+    cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, p->live, 0);
+    if (pidfd < 0)
+        return err_set(e, errno, "pidfd_open");
+    msg_begin(&b, SETUP_LIVE);
+    return msg_send(p->setup, &b, &pidfd, 1, e);
+}
+
+int points_woke(struct points *p, uint32_t *ret_n, int ret_fds[4], struct err *e)
+{
+    if (!p->waking)
+        return 0;
+    if (p->live && tell_live(p, e) == 0) {
+        p->waking = false;
+        p->adopted = true;
+        *ret_n = p->waking_n;
+        memcpy(ret_fds, p->near, sizeof(p->near));
+        memset(p->near, -1, sizeof(p->near));
+        return 1;
+    }
+    if (!p->live && p->line >= 0 && clock_now_ms() < p->awake_ms)
+        return 0;
+    /* The one that should have forked is dead, or its successor is: the one before it, then. */
+    near_done(p);
+    p->waking = false;
+    drop(p, p->n - 1);
+    return wake_one(p, e) < 0 ? -1 : 0;
+}

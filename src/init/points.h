@@ -1,0 +1,60 @@
+/* points: the processes of a box that wait to take the kernel process's place, as init keeps them.
+ *
+ * The newest is the one that is woken. They are init's children, have numbers that no guest can signal, and
+ * give the memory back when it is short: the older before the live process, the newest after it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "wire/msg.h"
+
+#define POINTS 8
+#define POINT_LOST 4096
+
+struct point {
+    pid_t pid;
+    uint32_t n; /* the state after this cell */
+    int line;   /* where it waits */
+};
+
+struct points {
+    int setup;    /* to the keeper */
+    int line;     /* to and from the kernel process */
+    int last_pid; /* which number the next process gets; -1: this kernel does not let us say it */
+    pid_t live;   /* the kernel process; 0: it has not said so yet */
+    bool adopted; /* and is a child of ours */
+    struct point list[POINTS];
+    unsigned n;
+    /* one is being forked: */
+    pid_t expected;
+    uint32_t seq;
+    char before[16]; /* what last_pid said */
+    int64_t until_ms;
+    /* a successor is being forked: */
+    bool waking;
+    uint32_t waking_n;
+    int64_t awake_ms; /* it has until then */
+    int near[4];      /* the owner's ends of its channel: frames, orders, stdout, stderr */
+};
+
+/* While /proc/sys is still there. */
+void points_open_last_pid(struct points *p);
+/* The guest's processes begin where its numbers do. */
+void points_begin(struct points *p, int setup, int line);
+/* The line is readable. */
+void points_hear(struct points *p);
+/* A child of ours has ended. */
+void points_reaped(struct points *p, pid_t pid, int status);
+/* What is due by now; the time until the next, in ms, or -1. */
+int points_tick(struct points *p);
+/* Have the newest fork a successor. -1 with ENOENT: there is none. What came of it is told by points_woke,
+ * after points_hear or points_tick. */
+int points_wake(struct points *p, struct err *e);
+/* 1: it is there, has the state after this cell, and the descriptors are the caller's; 0: not yet; -1: nobody
+ * could be woken. */
+int points_woke(struct points *p, uint32_t *ret_n, int ret_fds[4], struct err *e);
+bool points_has(const struct points *p, pid_t pid);

@@ -1,0 +1,343 @@
+/* keep: see keep.h.
+ *
+ * The live process asks init, which has the next process numbers come from a range whose members no guest
+ * can signal (box/filter.c), and then forks as the zygote does, through a go-between that shares its
+ * memory: so the C library's and Python's own handlers run, the one that waits is init's child and not the
+ * guest's, and nobody's SIGCHLD tells of it.
+ *
+ *     live ──WANT──▶ init ──GO──▶ live ──clone(VM|VFORK)──▶ go-between ──fork()──▶ waiting ──WAITS──▶ init
+ *
+ * The one that waits gives up what it cannot have alone (pipes, sockets), opens its regular files anew, so
+ * that their offsets are its own, and sleeps in recvmsg. It runs no Python before it is woken: every page
+ * that it wrote to would be a copy.
+ */
+#include "zygote/keep.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "box/box.h"
+#include "wire/fields.h"
+#include "wire/msg.h"
+#include "wire/proto.h"
+
+#define HIGH_FD 3000 /* out of the way of what the guest has open */
+#define WAITING_OOM_SCORE "200"
+#define LIVE_OOM_SCORE "500"
+#define AGED_OOM_SCORE "900"
+#define LOST_MAX 2000
+#define PATIENCE_MS 1000
+
+static struct msg in; /* 64 KiB: not on the stack */
+
+/* ---- forking ---- */
+
+/* As vfork, but no function call: see zygote.c. Without a signal at its end: the guest's handler for SIGCHLD
+ * has nothing to do with it, and wait() does not find it. */
+static inline __attribute__((always_inline)) long raw_vfork(void)
+{
+    long r;
+#if defined(__x86_64__)
+    register long r10 __asm__("r10") = 0;
+    register long r8 __asm__("r8") = 0;
+    __asm__ volatile("syscall"
+                     : "=a"(r)
+                     : "a"(SYS_clone), "D"((long)(CLONE_VM | CLONE_VFORK)), "S"(0L), "d"(0L), "r"(r10),
+                       "r"(r8)
+                     : "rcx", "r11", "memory");
+#elif defined(__aarch64__)
+    register long nr __asm__("x8") = SYS_clone;
+    register long a0 __asm__("x0") = CLONE_VM | CLONE_VFORK;
+    register long a1 __asm__("x1") = 0;
+    register long a2 __asm__("x2") = 0;
+    register long a3 __asm__("x3") = 0;
+    register long a4 __asm__("x4") = 0;
+    __asm__ volatile("svc 0" : "+r"(a0) : "r"(nr), "r"(a1), "r"(a2), "r"(a3), "r"(a4) : "memory");
+    r = a0;
+#else
+#error "retort does not know this processor yet"
+#endif
+    return r;
+}
+
+/* 0 in the new process, its number in the old one, or -1. */
+static __attribute__((noinline)) pid_t fork_apart(void)
+{
+    static volatile pid_t made; /* the go-between shares our memory */
+
+    made = -1;
+    long between = raw_vfork();
+    if (between == 0) {
+        pid_t pid = fork();
+        if (pid == 0)
+            return 0;
+        made = pid;
+        _exit(0);
+    }
+    if (between < 0)
+        return -1;
+    while (waitpid((pid_t)between, NULL, __WALL) < 0 && errno == EINTR)
+        ;
+    return made;
+}
+
+/* ---- the one that waits ---- */
+
+static void note_lost(struct buf *lost, const char *what, int fd)
+{
+    if (lost->len > LOST_MAX)
+        return;
+    buf_add_text(lost, lost->len ? "\n" : "");
+    buf_add_fmt(lost, "%s %d", what, fd);
+}
+
+/* Something at this number that can be closed, and nothing else: the guest's objects still have it, and what
+ * is opened next must not come to lie there. */
+static void put_stopper(int fd)
+{
+    int stopper = open("/", O_PATH | O_CLOEXEC);
+
+    if (stopper < 0 || dup3(stopper, fd, O_CLOEXEC) < 0)
+        _exit(1);
+    close(stopper);
+}
+
+/* With an offset of its own. A lock on it (flock) stays the live one's. */
+static void open_anew(int fd)
+{
+    char path[64];
+    int flags = fcntl(fd, F_GETFL), cloexec = fcntl(fd, F_GETFD);
+    off_t at = lseek(fd, 0, SEEK_CUR);
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    int own = open(path, (flags & (O_ACCMODE | O_APPEND | O_NONBLOCK | O_DIRECT)) | O_CLOEXEC);
+    if (own < 0)
+        return; /* its rights have changed: then the offset is shared */
+    if (at >= 0)
+        lseek(own, at, SEEK_SET);
+    dup3(own, fd, cloexec & FD_CLOEXEC ? O_CLOEXEC : 0);
+    close(own);
+}
+
+static void leave_behind(int fd, struct buf *lost)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return;
+    if (S_ISREG(st.st_mode)) {
+        open_anew(fd);
+    } else if (!S_ISCHR(st.st_mode) && !S_ISDIR(st.st_mode)) {
+        if (fd > BOX_INIT_FD)
+            note_lost(lost, S_ISSOCK(st.st_mode) ? "socket" : S_ISFIFO(st.st_mode) ? "pipe" : "descriptor",
+                      fd);
+        put_stopper(fd);
+    }
+}
+
+/* What the one that waits has for itself, above all that is the guest's. */
+struct own {
+    int line;      /* to init, from when it has it */
+    int far;       /* the line's other end */
+    int init;      /* the way that the live one uses too */
+    int oom_score; /* who is ended first when memory is short */
+};
+
+static int put_high(int fd)
+{
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
+
+    if (high < 0)
+        _exit(1);
+    return high;
+}
+
+static bool is_own(const struct own *o, int fd)
+{
+    return fd == o->line || fd == o->far || fd == o->init || fd == o->oom_score;
+}
+
+static void part_from_live(const struct own *o, struct buf *lost)
+{
+    DIR *d = opendir("/proc/self/fd");
+
+    for (struct dirent *entry; d && (entry = readdir(d));) {
+        int fd = atoi(entry->d_name);
+        if (entry->d_name[0] != '.' && !is_own(o, fd) && fd != dirfd(d))
+            leave_behind(fd, lost);
+    }
+    if (d)
+        closedir(d);
+}
+
+/* Its file, and before /proc is shut: later on the process may not open it itself. */
+static int open_oom_score(const char *score)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        _exit(1);
+    int high = put_high(fd);
+    close(fd);
+    /* Where that is refused it goes by size, and the live one is the largest. */
+    if (write(high, score, strlen(score)) < 0)
+        errno = 0;
+    return high;
+}
+
+static void own_open(struct own *ret)
+{
+    struct err e;
+    int pair[2];
+
+    if (msg_pair(pair, &e) < 0)
+        _exit(1);
+    *ret = (struct own){.line = put_high(pair[0]),
+                        .far = put_high(pair[1]),
+                        .init = put_high(BOX_INIT_FD),
+                        .oom_score = open_oom_score(WAITING_OOM_SCORE)};
+    close(pair[0]);
+    close(pair[1]);
+}
+
+static void tell_waits(struct own *o, uint32_t n, const struct buf *lost)
+{
+    cleanup_buf struct buf b = {0};
+    struct err e;
+
+    msg_begin(&b, LINE_WAITS);
+    fields_put_u32(&b, n);
+    fields_put_bytes(&b, lost->data, lost->len);
+    if (msg_send(o->init, &b, &o->far, 1, &e) < 0)
+        _exit(1);
+    fd_close(&o->far);
+    fd_close(&o->init);
+}
+
+/* Until init asks for a successor: that is a fork of ours, with a number that it may signal itself by. We
+ * go on waiting, for the next time. What init has sent are the successor's descriptors. */
+static void sleep_on(struct own *o)
+{
+    struct err e;
+
+    for (;; msg_done(&in)) {
+        if (msg_recv(o->line, &in, &e) <= 0)
+            _exit(0); /* init is gone, or has no use for us any more */
+        if (in.type == WAITING_WAKE && in.n_fds == WAITING_FDS && fork_apart() == 0)
+            break;
+        if (in.type == WAITING_AGED && write(o->oom_score, AGED_OOM_SCORE, strlen(AGED_OOM_SCORE)) < 0)
+            _exit(1);
+    }
+    fd_close(&o->line);
+    fd_close(&o->oom_score);
+}
+
+/* As the kernel process was when it was made. */
+static void become_live(void)
+{
+    cleanup_buf struct buf b = {0};
+    struct err e;
+
+    if (setsid() < 0 || prctl(PR_SET_DUMPABLE, 1) < 0)
+        _exit(1);
+    close(open_oom_score(LIVE_OOM_SCORE));
+    /* There are stoppers at these places, so nothing of what has come lies there. */
+    for (int i = 0; i < WAITING_FDS; i++)
+        if (dup3(in.fds[i], 1 + i, 1 + i > STDERR_FILENO ? O_CLOEXEC : 0) < 0)
+            _exit(1);
+    msg_done(&in);
+    msg_begin(&b, LINE_HERE);
+    if (msg_send(BOX_INIT_FD, &b, NULL, 0, &e) < 0)
+        _exit(1);
+}
+
+/* In the new process. Returns when it is the live one. */
+static void wait_here(uint32_t n, struct buf *lost)
+{
+    struct own own;
+
+    /* With another number anybody could end us: somebody else's fork came in between. */
+    if (getpid() < BOX_WAITING_PID || getpid() >= BOX_WAITING_PID + BOX_WAITING_PIDS || setsid() < 0)
+        _exit(1);
+    own_open(&own);
+    part_from_live(&own, lost);
+    prctl(PR_SET_DUMPABLE, 0); /* /proc shows it to nobody */
+    tell_waits(&own, n, lost);
+    sleep_on(&own);
+}
+
+/* ---- the live one ---- */
+
+/* init's answer; the guest may have closed the line, or read from it. */
+static bool hear(uint32_t seq, uint32_t wanted)
+{
+    struct pollfd line = {.fd = BOX_INIT_FD, .events = POLLIN};
+    struct fields f;
+    struct err e;
+
+    while (poll(&line, 1, PATIENCE_MS) > 0 && msg_recv(BOX_INIT_FD, &in, &e) > 0) {
+        fields_init(&f, in.data, in.len);
+        bool ours = fields_get_u32(&f) == seq && fields_end(&f);
+        msg_done(&in);
+        if (ours) /* else it is late, and was for the one before */
+            return in.type == wanted;
+    }
+    return false;
+}
+
+static bool ask(uint32_t seq, uint32_t n)
+{
+    cleanup_buf struct buf b = {0};
+    struct err e;
+
+    msg_begin(&b, LINE_WANT);
+    fields_put_u32(&b, seq);
+    fields_put_u32(&b, n);
+    return msg_send(BOX_INIT_FD, &b, NULL, 0, &e) == 0 && hear(seq, LINE_GO);
+}
+
+PyObject *keep(PyObject *self, PyObject *args)
+{
+    cleanup_buf struct buf lost = {0};
+    sigset_t all, before;
+    static uint32_t seq;
+    unsigned n;
+    const char *lost_before;
+    (void)self;
+
+    if (!PyArg_ParseTuple(args, "Is", &n, &lost_before))
+        return NULL;
+    buf_add_text(&lost, lost_before);
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before); /* a handler must not run in the go-between */
+    if (!ask(++seq, n)) {
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        Py_RETURN_FALSE;
+    }
+    PyOS_BeforeFork();
+    pid_t pid = fork_apart();
+    if (pid == 0) {
+        wait_here(n, &lost);
+        PyOS_AfterFork_Child(); /* closes the channel that it has had */
+        become_live();
+    } else {
+        PyOS_AfterFork_Parent();
+    }
+    bool waits = pid > 0 && hear(seq, LINE_TAKEN);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (pid == 0)
+        return PyUnicode_DecodeFSDefaultAndSize(lost.data ? lost.data : "", (Py_ssize_t)lost.len);
+    return PyBool_FromLong(waits);
+}
