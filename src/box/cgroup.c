@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "box/box.h"
 
 #define CPU_PERIOD_US 100000
 #define SOCKETS_SHARE 8 /* buffers of sockets: this part of the memory limit */
@@ -108,25 +109,37 @@ static int limit_v2(const struct cgroup_ground *g, unsigned box, const struct li
     return 0;
 }
 
-/* A limit counts from what the user asked for; our own init has its process on top. */
-static struct limits with_init(const struct limits *l)
+/* A limit counts from what the user asked for; ours are on top. */
+static uint64_t with_ours(uint64_t pids)
 {
-    struct limits all = *l;
-
-    if (all.pids != LIMIT_NONE)
-        all.pids += 1;
-    return all;
+    return pids == LIMIT_NONE ? pids : pids + BOX_OWN_PIDS;
 }
 
 int cgroup_limit(const struct cgroup_ground *g, unsigned box, const struct limits *l, struct err *e)
 {
-    struct limits all = with_init(l);
+    struct limits all = *l;
 
+    all.pids = with_ours(l->pids);
     switch (g->version) {
     case 1:
         return limit_v1(g, box, &all, e);
     case 2:
         return limit_v2(g, box, &all, e);
+    default:
+        return 0;
+    }
+}
+
+int cgroup_limit_pids(const struct cgroup_ground *g, unsigned box, uint64_t pids, struct err *e)
+{
+    char text[32];
+
+    number_or(text, sizeof(text), with_ours(pids), "max");
+    switch (g->version) {
+    case 1:
+        return put_v1(g, box, CGROUP_PIDS, "pids.max", text, e);
+    case 2:
+        return put(g, 0, box, "pids.max", text, e);
     default:
         return 0;
     }

@@ -55,13 +55,15 @@ int cgroup_ways(const struct cgroup_ground *g, unsigned box, int ret[CGROUP_HIER
 /* Descriptors that tell what the box used (see proto.h), for its owner. The count, or -1. */
 int cgroup_meters(const struct cgroup_ground *g, unsigned box, int ret[CGROUP_METERS],
                   struct err *e);
+/* Another number of processes, besides init. */
+int cgroup_limit_pids(const struct cgroup_ground *g, unsigned box, uint64_t pids, struct err *e);
 /* init, by the number that we see, and those that wait, by the numbers that it sees. */
 struct cgroup_spared {
     pid_t init;
     const pid_t *waiting;
     unsigned n_waiting;
 };
-/* End every other process in it; until cgroup_limit nothing new can be started there. */
+/* End every other process in it; until cgroup_limit_pids nothing new can be started there. */
 void cgroup_end_others(const struct cgroup_ground *g, unsigned box,
                        const struct cgroup_spared *spared);
 /* Remove an empty one. EBUSY while a process is still dying in it. */

@@ -1,7 +1,8 @@
 /* repl: an interactive session in a box.
  *
  * A cell is read line by line; whether it is finished is the interpreter's own judgement. When the
- * interpreter dies (a limit, a crash), that is said, and a fresh session takes its place.
+ * interpreter dies (a limit, a crash), that is said; the session goes on with what was kept of it, or where
+ * nothing was a fresh one takes its place.
  */
 #include "cli/repl.h"
 
@@ -155,6 +156,16 @@ static int revive(struct repl *r, struct err *e)
     return turn;
 }
 
+static void say_restored(struct repl *r, const struct cell *c)
+{
+    if (c->restored_to)
+        outlet_note(&r->owner.out,
+                    "the interpreter is gone; the session goes on with the state after cell %u",
+                    c->restored_to);
+    else
+        outlet_note(&r->owner.out, "the interpreter is gone; the session goes on as it began");
+}
+
 /* Run one cell to its end. 0: go on; more: a turn or a program that says to leave, with *status. *n
  * is the number of the next one; a fresh interpreter counts from 1 again. */
 static int run_cell(struct repl *r, const struct buf *code, unsigned *n, int *status, struct err *e)
@@ -172,10 +183,12 @@ static int run_cell(struct repl *r, const struct buf *code, unsigned *n, int *st
     if (turn != 0)
         return turn;
     struct cell *c = guest_take(&r->guest);
-    bool ended = c->session_ended, left = c->left && !ended;
+    bool ended = c->session_ended, left = c->left && !ended && !c->restored;
     if (left)
         *status = c->exit_code & 255;
     show_end(&r->show, c);
+    if (c->restored)
+        say_restored(r, c);
     turn = show_files(&r->show, &r->guest, c) & ~TURN_SIGINT;
     cell_free(c);
     if (left || turn)

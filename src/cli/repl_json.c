@@ -6,8 +6,8 @@
  *     ▶ {"error":{"code":…,"message":…}} for a line that is not a request, in its turn too
  *
  * Requests that come while a cell runs wait in a bounded queue. One that finds it full is refused at
- * once, out of its turn, with the code "queue_full". After a cell with "session_ended"
- * the next one runs in a fresh box.
+ * once, out of its turn, with the code "queue_full". After a cell with "restored_to" the next one finds the
+ * state after that cell, after one with "session_ended" a fresh box.
  */
 #include <errno.h>
 #include <jansson.h>

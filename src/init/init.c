@@ -92,6 +92,43 @@ static void answer_done(struct init *in, uint32_t req, int error, const char *re
     answer(in, &b, -1);
 }
 
+/* ---- processes ---- */
+
+static void reap(struct init *in)
+{
+    int status;
+
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+        points_reaped(&in->points, pid, status);
+}
+
+/* One round of end_guests. */
+static bool end_those_seen(const struct init *in)
+{
+    bool any = false;
+
+    kill(-1, SIGSTOP);
+    DIR *d = opendir("/proc");
+    for (struct dirent *entry; d && (entry = readdir(d));) {
+        pid_t pid = atoi(entry->d_name);
+        if (pid > 1 && !points_has(&in->points, pid) && kill(pid, SIGKILL) == 0)
+            any = true;
+    }
+    if (d)
+        closedir(d);
+    kill(-1, SIGCONT);
+    return any;
+}
+
+/* What a cell has started does not outlive the interpreter. Where there is a cgroup the keeper sees to it.
+ * Stopped, nobody can fork any more; those that wait do not notice. One that was just about to continue
+ * another is met in the next round, and the dead are seen until they are reaped. */
+static void end_guests(struct init *in)
+{
+    for (int round = 0; round < 20 && end_those_seen(in); round++)
+        reap(in);
+}
+
 /* ---- requests ---- */
 
 /* The path, with which the request ends. false: there is none, and that has been answered. */
@@ -199,7 +236,7 @@ static void on_usage(struct init *in, struct fields *f, struct msg *m)
     (void)m;
 
     uint32_t req = fields_get_u32(f);
-    usage_sample(&in->usage, in->plan->pids);
+    usage_sample(&in->usage, in->plan->pids, &in->points);
     msg_begin(&b, FILE_USAGE_IS);
     fields_put_u32(&b, req);
     fields_put_u64(&b, in->usage.cpu_us);
@@ -259,22 +296,6 @@ static void on_delete(struct init *in, struct fields *f, struct msg *m)
         answer_done(in, req, 0, "");
 }
 
-/* What a cell has started does not outlive the interpreter. With a cgroup the keeper sees to it. Stopped,
- * nobody can fork any more; those that wait do not notice. */
-static void end_guests(const struct init *in)
-{
-    kill(-1, SIGSTOP);
-    DIR *d = opendir("/proc");
-    for (struct dirent *entry; d && (entry = readdir(d));) {
-        pid_t pid = atoi(entry->d_name);
-        if (pid > 1 && !points_has(&in->points, pid))
-            kill(pid, SIGKILL);
-    }
-    if (d)
-        closedir(d);
-    kill(-1, SIGCONT);
-}
-
 /* The interpreter is dead, and (where there is a cgroup) all that it had started. */
 static void on_restore(struct init *in, struct fields *f, struct msg *m)
 {
@@ -282,6 +303,7 @@ static void on_restore(struct init *in, struct fields *f, struct msg *m)
     (void)m;
 
     in->restore_req = fields_get_u32(f);
+    in->told_short = false;
     if (!in->plan->has_cgroup)
         end_guests(in);
     if (points_wake(&in->points, &e) < 0)
@@ -326,14 +348,6 @@ static void on_message(struct init *in, struct msg *m)
 
 /* ---- the loop ---- */
 
-static void reap(struct init *in)
-{
-    int status;
-
-    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
-        points_reaped(&in->points, pid, status);
-}
-
 static void watch_kernel(struct init *in)
 {
     if (in->points.live && kill(in->points.live, 0) < 0 && errno == ESRCH)
@@ -346,13 +360,13 @@ static void watch_memory(void *ctx)
 {
     struct init *in = ctx;
 
-    usage_sample(&in->usage, in->plan->pids);
+    usage_sample(&in->usage, in->plan->pids, &in->points);
     if (in->plan->memory == LIMIT_NONE || in->usage.now <= in->plan->memory)
         return;
     if (!in->told_short)
         say(in->setup, SETUP_SHORT, -1);
     in->told_short = true;
-    kill(-1, SIGKILL);
+    end_guests(in);
 }
 
 static void on_transfer_over(void *ctx, uint32_t req, const char *path, const struct err *why)
@@ -479,7 +493,7 @@ void init_run(struct box_init *b, const struct init_ends *ends)
         say_failed(in.setup, "init-workspace", &e);
         _exit(1);
     }
-    points_begin(&in.points, in.setup, LINE_FD);
+    points_begin(&in.points, in.setup, LINE_FD, b->plan->has_cgroup ? POINTS : 1);
     say(in.setup, SETUP_DONE, b->network_fd);
     fd_close(&b->network_fd);
     loop(&in);

@@ -139,14 +139,18 @@ static void on_want(struct points *p, struct fields *f, const struct msg *m)
 static void on_waits(struct points *p, struct fields *f, struct msg *m)
 {
     uint32_t n = fields_get_u32(f);
-    size_t len;
 
-    fields_get_bytes(f, &len);
     cleanup_fd int line = msg_take_fd(m, 0);
-    if (!fields_end(f) || line < 0 || m->from != p->expected)
+    if (!p->expected)
         return;
+    /* With another number anybody could end it: somebody else's fork came in between. */
+    bool sound = fields_end(f) && line >= 0 && m->from == p->expected;
     close_range_of_pids(p);
-    if (p->n == POINTS)
+    if (!sound) {
+        reply(p, LINE_NO);
+        return;
+    }
+    while (p->n >= p->max)
         drop(p, 0);
     if (p->n > 0)
         tell_aged(&p->list[p->n - 1]);
@@ -155,10 +159,19 @@ static void on_waits(struct points *p, struct fields *f, struct msg *m)
     reply(p, LINE_TAKEN);
 }
 
-void points_begin(struct points *p, int setup, int line)
+static void on_failed(struct points *p, struct fields *f, const struct msg *m)
+{
+    uint32_t seq = fields_get_u32(f);
+
+    if (fields_end(f) && p->expected && m->from == p->live && seq == p->seq)
+        close_range_of_pids(p);
+}
+
+void points_begin(struct points *p, int setup, int line, unsigned max)
 {
     const int on = 1;
 
+    p->max = max;
     p->setup = setup;
     p->line = line;
     memset(p->near, -1, sizeof(p->near));
@@ -185,6 +198,8 @@ void points_hear(struct points *p)
         on_want(p, &f, &m);
     else if (r > 0 && m.type == LINE_WAITS)
         on_waits(p, &f, &m);
+    else if (r > 0 && m.type == LINE_FAILED)
+        on_failed(p, &f, &m);
     msg_done(&m);
 }
 

@@ -10,10 +10,10 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "box/box.h"
 #include "wire/msg.h"
 
-#define POINTS 8
-#define POINT_LOST 4096
+#define POINTS BOX_WAITING_MAX
 
 struct point {
     pid_t pid;
@@ -28,7 +28,7 @@ struct points {
     pid_t live;   /* the kernel process; 0: it has not said so yet */
     bool adopted; /* and is a child of ours */
     struct point list[POINTS];
-    unsigned n;
+    unsigned n, max;
     /* one is being forked: */
     pid_t expected;
     uint32_t seq;
@@ -43,8 +43,9 @@ struct points {
 
 /* While /proc/sys is still there. */
 void points_open_last_pid(struct points *p);
-/* The guest's processes begin where its numbers do. */
-void points_begin(struct points *p, int setup, int line);
+/* The guest's processes begin where its numbers do. At most so many are kept: where no cgroup counts their
+ * memory, one. */
+void points_begin(struct points *p, int setup, int line, unsigned max);
 /* The line is readable. */
 void points_hear(struct points *p);
 /* A child of ours has ended. */

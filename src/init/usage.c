@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "box/box.h"
+#include "init/points.h"
 
 static int read_proc(const char *pid, const char *file, char *ret, size_t size)
 {
@@ -98,20 +98,19 @@ static uint64_t files_in_memory(void)
     return sum;
 }
 
-void usage_sample(struct usage *u, uint64_t pids)
+void usage_sample(struct usage *u, uint64_t pids, const struct points *waiting)
 {
-    uint64_t memory = files_in_memory(), cpu = 0, threads = 0;
+    uint64_t memory = files_in_memory(), cpu = 0, threads = 0, not_the_guests = 0;
     struct rusage reaped;
     DIR *d = opendir("/proc");
 
     for (struct dirent *entry; d && (entry = readdir(d));) {
         if (!isdigit((unsigned char)entry->d_name[0]) || strcmp(entry->d_name, "1") == 0)
             continue;
-        /* Those that wait share nearly all with the live one, and let nobody see how much. */
-        pid_t pid = atoi(entry->d_name);
-        if (pid < BOX_WAITING_PID || pid >= BOX_WAITING_PID + BOX_WAITING_PIDS)
-            memory += memory_of(entry->d_name);
-        read_stat(entry->d_name, &cpu, &threads);
+        /* The one that waits shares nearly all with the live one, and lets nobody see how much. */
+        bool waits = points_has(waiting, atoi(entry->d_name));
+        memory += waits ? 0 : memory_of(entry->d_name);
+        read_stat(entry->d_name, &cpu, waits ? &not_the_guests : &threads);
     }
     if (d)
         closedir(d);

@@ -3,11 +3,14 @@
 
 #include <stdint.h>
 
+#include "init/points.h"
+
 struct usage {
     uint64_t now, peak; /* bytes of memory, files in memory included */
     uint64_t cpu_us;    /* never goes down */
     uint64_t crowded;   /* how often as many threads were seen as there may be */
 };
 
-/* Look once, and update. `pids` is how many threads the user's processes may have in all. */
-void usage_sample(struct usage *u, uint64_t pids);
+/* Look once, and update. `pids` is how many threads the user's processes may have in all; those that wait are
+ * none of them. */
+void usage_sample(struct usage *u, uint64_t pids, const struct points *waiting);

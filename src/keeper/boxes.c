@@ -241,10 +241,21 @@ static pid_t pid_of(int pidfd)
     if (fd_get_text(AT_FDCWD, path, text, sizeof(text), &ignored) < 0)
         return 0;
     const char *line = strstr(text, "\nPid:");
-    return line ? (pid_t)strtol(line + 5, NULL, 10) : 0;
+    long pid = line ? strtol(line + 5, NULL, 10) : 0;
+    return pid > 0 ? (pid_t)pid : 0; /* -1: it is dead and gone */
 }
 
-static void on_waits(struct box *b, pid_t pid, bool waits)
+/* Those that wait are none of the processes that a guest may have. */
+static void allow_pids(struct state *s, struct box *b)
+{
+    uint64_t pids = b->limits.pids;
+    struct err ignored;
+
+    if (b->n_waiting > 0) /* else nobody takes the interpreter's place, and nothing is to be started */
+        cgroup_limit_pids(&s->cgroups, b->id, pids == LIMIT_NONE ? pids : pids + b->n_waiting, &ignored);
+}
+
+static void on_waits(struct state *s, struct box *b, pid_t pid, bool waits)
 {
     unsigned i = 0;
 
@@ -254,6 +265,9 @@ static void on_waits(struct box *b, pid_t pid, bool waits)
         b->waiting[b->n_waiting++] = pid;
     else if (!waits && i < b->n_waiting)
         b->waiting[i] = b->waiting[--b->n_waiting];
+    else
+        return;
+    allow_pids(s, b);
 }
 
 /* The kernel process is another one now, and init's child. */
@@ -283,11 +297,8 @@ static void kernel_ended(struct state *s, struct box *b, int status)
     /* What the cells have started goes with the interpreter. init stays, for the files. */
     const struct cgroup_spared spared = {b->init_pid, b->waiting, b->n_waiting};
 
-    struct err ignored;
-
     cgroup_end_others(&s->cgroups, b->id, &spared);
-    if (b->n_waiting > 0) /* for the one that takes its place */
-        cgroup_limit(&s->cgroups, b->id, &b->limits, &ignored);
+    allow_pids(s, b);
     tell_died(s, b, status);
     b->memory_short = false;
 }
@@ -306,7 +317,7 @@ int box_hear(struct state *s, struct box *b, struct msg *m)
         b->memory_short = true;
         return 0;
     case SETUP_WAITS:
-        on_waits(b, (pid_t)number, waits);
+        on_waits(s, b, (pid_t)number, waits);
         return 0;
     case SETUP_LIVE:
         on_live(b, m);

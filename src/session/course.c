@@ -95,11 +95,11 @@ void course_begin(struct session *s, uint64_t timeout_ms)
     plan_cpu_check(s, now);
 }
 
-static void interrupt(struct session *s)
+/* The keeper answers in order. With its answer the signal has been sent: a cell that ends by itself
+ * meanwhile waits for it, or the next one would be struck, or another interpreter. */
+static void strike(struct session *s, int signal)
 {
-    link_signal(s, SIGINT);
-    /* The keeper answers in order. With this answer the signal has been sent: a cell that ends by
-     * itself meanwhile waits for it, or the next one would be struck. */
+    link_signal(s, signal);
     s->course.barrier_req = vessel_req(s->vessel);
     link_status(s->vessel, s->course.barrier_req);
 }
@@ -111,7 +111,7 @@ void course_stop(struct session *s, enum stop_reason why)
     s->course.why = why;
     s->state = STOPPING;
     s->cpu_check_us = NEVER;
-    interrupt(s);
+    strike(s, SIGINT);
     session_deadline(s, clock_now_us() + INSIST_US);
 }
 
@@ -121,7 +121,7 @@ static void kill_it(struct session *s)
     s->broken = true;
     s->state = DYING;
     s->cpu_check_us = NEVER;
-    link_signal(s, SIGKILL);
+    strike(s, SIGKILL);
     session_deadline(s, clock_now_us() + DYING_US);
 }
 
@@ -162,11 +162,15 @@ void course_fault(struct session *s, const char *sentence)
         end_idle(s);
         return;
     }
+    if (s->course.restored) { /* how the one before it ended is what is to be told of this cell */
+        source_close(s->vessel, &s->sources[FROM_STREAM]);
+        return;
+    }
     s->course.fault = sentence;
     source_close(s->vessel, &s->sources[FROM_STREAM]);
     if (settling) {
         s->course.killed = true; /* and the answers that it waits for still come */
-        link_signal(s, SIGKILL);
+        strike(s, SIGKILL);
     } else {
         kill_it(s);
     }
@@ -215,12 +219,12 @@ static void ask_usage(struct session *s)
     s->course.awaited |= s->usage_req ? AWAIT_USAGE : 0;
 }
 
-/* Behind the changes: what is dead has made them all. */
+/* Behind the changes: what is dead has made them all; and behind the signals that were meant for it. */
 static void ask_restore(struct session *s)
 {
     struct course *k = &s->course;
 
-    if (!s->died || k->restore_req)
+    if (!s->died || k->restore_req || k->barrier_req)
         return;
     k->restore_req = files_ask(s, FILE_RESTORE);
     k->awaited |= k->restore_req ? AWAIT_RESTORE : 0;
@@ -243,7 +247,7 @@ static void settle(struct session *s)
     } else {
         s->broken = true;
     }
-    if (k->barrier_req && !s->died)
+    if (k->barrier_req)
         k->awaited |= AWAIT_BARRIER;
     session_deadline(s, k->ended_us + settle_time(s));
     if (!k->awaited)
@@ -271,6 +275,8 @@ void course_answer(struct session *s, unsigned what)
         k->space_req = files_ask(s, FILE_SPACE);
         k->awaited |= k->space_req ? AWAIT_SPACE : 0;
     }
+    if (what == AWAIT_BARRIER)
+        ask_restore(s);
     if (!k->awaited)
         finish(s);
 }
@@ -293,7 +299,7 @@ void course_restored(struct session *s, uint32_t n, struct msg *m)
     if (session_take_sources(s, m, FROM_FILES) == 0) {
         k->restored = true;
         k->restored_to = n;
-        s->broken = false; /* but for what may still come of it */
+        s->died = s->broken = false; /* but for what may still come of it */
     }
     course_answer(s, AWAIT_RESTORE);
 }
@@ -311,6 +317,8 @@ void course_died(struct session *s, int wait_status, bool memory_short)
         return;
     s->died = true;
     s->broken = true;
+    if (s->course.restored && s->cell)
+        return; /* the next one too: this cell is told how the first ended */
     s->wait_status = wait_status;
     s->memory_short = memory_short;
     if (s->state == IDLE) {
@@ -318,9 +326,7 @@ void course_died(struct session *s, int wait_status, bool memory_short)
         return;
     }
     if (s->state == SETTLING) {
-        s->course.barrier_req = 0; /* no next cell to protect */
         ask_restore(s);
-        course_answer(s, AWAIT_BARRIER);
         return;
     }
     channel_drain_all(s);
@@ -363,7 +369,7 @@ static void finish(struct session *s)
     if (s->course.restored) {
         c->restored = !s->broken;
         c->restored_to = s->course.restored_to;
-        s->died = s->memory_short = false;
+        s->memory_short = s->course.killed = false; /* that was the one before it */
     }
     if (c->n == 0) {
         /* What came before it, from threads of earlier cells, belongs to the next cell still. */
@@ -404,7 +410,7 @@ void course_timer(struct session *s, int64_t now_us)
     case STOPPING:
         if (!s->course.insisted) {
             s->course.insisted = true;
-            interrupt(s);
+            strike(s, SIGINT);
             session_deadline(s, now_us + GRACE_US - INSIST_US);
         } else {
             kill_it(s);
@@ -412,6 +418,7 @@ void course_timer(struct session *s, int64_t now_us)
         break;
     case DYING: /* the keeper cannot tell: the box is beyond us, and so is this cell */
         channel_drain(s);
+        s->course.barrier_req = 0;
         settle(s);
         break;
     case SETTLING:

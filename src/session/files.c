@@ -141,7 +141,7 @@ static int on_restored(struct session *s, uint32_t req, struct fields *f, struct
             (flags & O_ACCMODE) != (i == TO_STREAM ? O_WRONLY : O_RDONLY))
             return -1;
     }
-    if (s->cell && req == s->course.restore_req && !s->course.restored)
+    if (s->cell && (s->course.awaited & AWAIT_RESTORE) && req == s->course.restore_req)
         course_restored(s, n, m);
     return 0;
 }

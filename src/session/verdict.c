@@ -64,13 +64,14 @@ static void say_how_it_died(const struct session *s, struct cell *c)
 {
     char sentence[256];
     int w = s->wait_status;
+    bool died = s->died || s->course.restored;
 
     if (s->course.fault)
         snprintf(sentence, sizeof(sentence), "%s", s->course.fault);
-    else if (s->died && WIFSIGNALED(w))
+    else if (died && WIFSIGNALED(w))
         snprintf(sentence, sizeof(sentence), "the interpreter was killed by signal %d (%s)",
                  WTERMSIG(w), strsignal(WTERMSIG(w)));
-    else if (s->died && WIFEXITED(w))
+    else if (died && WIFEXITED(w))
         snprintf(sentence, sizeof(sentence), "the interpreter left with status %d (os._exit)",
                  WEXITSTATUS(w));
     else
@@ -84,7 +85,7 @@ static void judge_death(const struct session *s, struct cell *c)
     /* By the meter, which knows since when, or by init's word where there is no meter. */
     bool oom = s->memory_short || s->usage.oom_kills > k->before.oom_kills;
 
-    if (s->died && !k->killed && !k->fault) {
+    if ((s->died || k->restored) && !k->killed && !k->fault) {
         c->left = WIFEXITED(s->wait_status);
         c->exit_code = WIFEXITED(s->wait_status)     ? WEXITSTATUS(s->wait_status)
                        : WIFSIGNALED(s->wait_status) ? 128 + WTERMSIG(s->wait_status)

@@ -125,7 +125,8 @@ enum setup_msg {
 enum line_msg {
     LINE_HERE = 1,  /* the first word: this is the kernel process */
     LINE_WANT = 2,  /* u32 seq, u32 n: it would fork one that waits, with the state after cell n */
-    LINE_WAITS = 3, /* u32 n, bytes lost (a line each); fd: where it waits */
+    LINE_WAITS = 3, /* u32 n; fd: where it waits */
+    LINE_FAILED = 4, /* u32 seq: it could not fork */
 
     /* with the seq of what they answer */
     LINE_GO = 16,    /* fork now */

@@ -212,14 +212,15 @@ static void own_open(struct own *ret)
     close(pair[1]);
 }
 
-static void tell_waits(struct own *o, uint32_t n, const struct buf *lost)
+/* init looks at our number, which is another one where somebody else's fork came in between, and then lets
+ * go of our line. */
+static void tell_waits(struct own *o, uint32_t n)
 {
     cleanup_buf struct buf b = {0};
     struct err e;
 
     msg_begin(&b, LINE_WAITS);
     fields_put_u32(&b, n);
-    fields_put_bytes(&b, lost->data, lost->len);
     if (msg_send(o->init, &b, &o->far, 1, &e) < 0)
         _exit(1);
     fd_close(&o->far);
@@ -268,13 +269,12 @@ static void wait_here(uint32_t n, struct buf *lost)
 {
     struct own own;
 
-    /* With another number anybody could end us: somebody else's fork came in between. */
-    if (getpid() < BOX_WAITING_PID || getpid() >= BOX_WAITING_PID + BOX_WAITING_PIDS || setsid() < 0)
+    if (setsid() < 0)
         _exit(1);
     own_open(&own);
     part_from_live(&own, lost);
     prctl(PR_SET_DUMPABLE, 0); /* /proc shows it to nobody */
-    tell_waits(&own, n, lost);
+    tell_waits(&own, n);
     sleep_on(&own);
 }
 
@@ -308,36 +308,57 @@ static bool ask(uint32_t seq, uint32_t n)
     return msg_send(BOX_INIT_FD, &b, NULL, 0, &e) == 0 && hear(seq, LINE_GO);
 }
 
+/* init need not wait for a fork that does not come: meanwhile others would get its number. */
+static void call_off(uint32_t seq)
+{
+    cleanup_buf struct buf b = {0};
+    struct err ignored;
+
+    msg_begin(&b, LINE_FAILED);
+    fields_put_u32(&b, seq);
+    msg_send(BOX_INIT_FD, &b, NULL, 0, &ignored);
+}
+
+/* As fork_apart, between init's two answers. */
+static pid_t fork_to_wait(uint32_t n, bool *ret_waits)
+{
+    static uint32_t seq;
+
+    *ret_waits = false;
+    if (!ask(++seq, n))
+        return -1;
+    pid_t pid = fork_apart();
+    if (pid < 0)
+        call_off(seq);
+    *ret_waits = pid > 0 && hear(seq, LINE_TAKEN);
+    return pid;
+}
+
 PyObject *keep(PyObject *self, PyObject *args)
 {
     cleanup_buf struct buf lost = {0};
     sigset_t all, before;
-    static uint32_t seq;
     unsigned n;
     const char *lost_before;
+    bool waits;
     (void)self;
 
     if (!PyArg_ParseTuple(args, "Is", &n, &lost_before))
         return NULL;
     buf_add_text(&lost, lost_before);
+    /* Before init is asked, and with signals: this runs what the guest has registered (os.register_at_fork),
+     * which may fork itself, and may take its time, until an interrupt. */
+    PyOS_BeforeFork();
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before); /* a handler must not run in the go-between */
-    if (!ask(++seq, n)) {
-        sigprocmask(SIG_SETMASK, &before, NULL);
-        Py_RETURN_FALSE;
-    }
-    PyOS_BeforeFork();
-    pid_t pid = fork_apart();
-    if (pid == 0) {
+    if (fork_to_wait(n, &waits) == 0) {
         wait_here(n, &lost);
         PyOS_AfterFork_Child(); /* closes the channel that it has had */
         become_live();
-    } else {
-        PyOS_AfterFork_Parent();
-    }
-    bool waits = pid > 0 && hear(seq, LINE_TAKEN);
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    if (pid == 0)
+        sigprocmask(SIG_SETMASK, &before, NULL);
         return PyUnicode_DecodeFSDefaultAndSize(lost.data ? lost.data : "", (Py_ssize_t)lost.len);
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    PyOS_AfterFork_Parent();
     return PyBool_FromLong(waits);
 }

@@ -101,23 +101,40 @@ class Limits(cli.Case):
             self.assertNotIn("session_ended", cell)
             self.assertEqual(result(r.cell("x")), "1")
 
-    def test_memory_ends_the_session_and_another_takes_its_place(self):
+    def test_memory_ends_the_interpreter_and_another_takes_its_place(self):
         with Repl("--memory", "100m") as r:
             r.cell("x = 1")
             cell = r.cell("print('partial', flush=True)\ny = bytearray(300 << 20)")
             self.assertEqual(cell["limit"]["kind"], "memory")
             self.assertEqual(text(cell), "partial\n")
-            self.assertIs(cell["session_ended"], True)
-            self.assertEqual(r.cell("x")["error"]["name"], "NameError")
-            self.assertEqual(result(r.cell("2")), "2")
+            self.assertEqual(cell["restored_to"], 1)
+            self.assertNotIn("session_ended", cell)
+            cell = r.cell("x")
+            self.assertEqual((result(cell), cell["n"]), ("1", 3))
+            self.assertEqual(r.cell("y")["error"]["name"], "NameError")
 
     def test_crash(self):
         with Repl() as r:
             r.cell("x = 1")
             cell = r.cell("import os; os.kill(os.getpid(), 11)")
             self.assertEqual(cell["status"], "crashed")
-            self.assertIs(cell["session_ended"], True)
+            self.assertEqual(cell["restored_to"], 1)
+            self.assertNotIn("session_ended", cell)
+            cell = r.cell("x")
+            self.assertEqual(result(cell), "1")
+            self.assertNotIn("restored_to", cell)
+
+    def test_a_crash_of_the_very_first_cell(self):
+        """Nothing is kept yet of a session that runs its first cell as soon as it is there."""
+        with Repl() as r:
+            cell = r.cell("import os; x = 1; os._exit(3)")
+            self.assertEqual((cell["status"], cell["exit_status"]), ("crashed", 3))
+            if "restored_to" in cell:
+                self.assertEqual(cell["restored_to"], 0)
+            else:
+                self.assertIs(cell["session_ended"], True)
             self.assertEqual(r.cell("x")["error"]["name"], "NameError")
+            self.assertEqual(result(r.cell("2")), "2")
 
     def test_death_between_two_cells(self):
         with Repl() as r:
@@ -164,14 +181,20 @@ class Interrupts(cli.Case):
 
     def test_one_who_does_not_listen_is_killed(self):
         with Repl() as r:
-            r.cell("import signal")
+            r.cell("import signal; x = 5")
             r.send(code="signal.signal(2, signal.SIG_IGN)\nwhile True: pass")
             time.sleep(2)
             r.send(interrupt=True)
             cell = r.answer(15)
+            self.assertEqual((cell["status"], cell["restored_to"]), ("interrupted", 1))
+            self.assertEqual(result(r.cell("x")), "5")
+            # SIGINT means what it meant then
+            r.send(code="while True: pass")
+            time.sleep(1)
+            r.send(interrupt=True)
+            cell = r.answer(15)
             self.assertEqual(cell["status"], "interrupted")
-            self.assertIs(cell["session_ended"], True)
-            self.assertEqual(result(r.cell("1")), "1")
+            self.assertNotIn("restored_to", cell)
 
     def test_signals(self):
         with Repl() as r:

@@ -141,23 +141,26 @@ class Person(cli.Case):
         t.line("import sys; sys.exit(3)")
         self.assertEqual(t.wait(), 3)
 
-    def test_a_crash_is_told_and_a_fresh_session_goes_on(self):
+    def test_a_crash_is_told_and_the_session_goes_on(self):
         t = self.session()
         t.line("x = 1")
         t.expect(r"In \[2\]: $")
         t.line("import os; os.abort()")
         t.expect("retort: .*signal 6")
-        t.expect("retort: the interpreter is gone, and its variables with it")
-        t.expect(r"In \[1\]: $")
+        t.expect("retort: the interpreter is gone; the session goes on with the state after cell 1\n")
+        t.expect(r"In \[3\]: $")
         t.line("x")
-        t.expect("NameError")
+        t.expect(r"Out\[3\]: 1\n")
+        t.line("import os; os._exit(7)")
+        t.expect("retort: the interpreter is gone; the session goes on with the state after cell 3\n")
+        t.expect(r"In \[5\]: $")
 
     def test_a_memory_limit_is_told(self):
         t = self.session("--memory", "100m")
         t.line("x = bytearray(300 << 20)")
         t.expect("retort: stopped: memory limit of 100 MiB reached")
-        t.expect("variables with it")
-        t.expect(r"In \[1\]: $")
+        t.expect("retort: the interpreter is gone; the session goes on as it began\n")
+        t.expect(r"In \[2\]: $")
 
     def test_a_time_limit_keeps_the_variables(self):
         t = self.session("--timeout", "1")

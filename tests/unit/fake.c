@@ -1,6 +1,7 @@
 /* fake: see fake.h. */
 #include "fake.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -361,8 +362,8 @@ static void put_answer(struct buf *b, uint32_t type, uint32_t req)
     default:
         msg_begin(b, FILE_DONE);
         fields_put_u32(b, req);
-        fields_put_u32(b, 0);
-        fields_put_text(b, "");
+        fields_put_u32(b, type == FILE_RESTORE ? ENOENT : 0);
+        fields_put_text(b, type == FILE_RESTORE ? "none waits" : "");
         break;
     }
 }
@@ -379,11 +380,48 @@ void fake_init_answers(struct fake *f)
         if (msg_recv(f->files, &m, &e) <= 0)
             return;
         fields_init(&fields, m.data, m.len);
-        put_answer(&b, m.type, fields_get_u32(&fields));
+        uint32_t req = fields_get_u32(&fields);
+        if (m.type == FILE_RESTORE && f->restores) {
+            f->restore_req = req;
+            continue;
+        }
+        put_answer(&b, m.type, req);
         if (msg_send(f->files, &b, NULL, 0, &e) < 0)
             return; /* the owner gave this init up */
         fake_turn(f);
     }
+}
+
+void fake_successor(struct fake *f, int ret[4])
+{
+    int orders, stream, out, err;
+
+    make_pipe(&ret[0], &stream);
+    make_pipe(&orders, &ret[1]);
+    make_pipe(&ret[2], &out);
+    make_pipe(&ret[3], &err);
+    frame_reader_done(&f->reader);
+    f->reader = (struct frame_reader){0};
+    fd_close(&f->stream);
+    fd_close(&f->orders);
+    fd_close(&f->out);
+    fd_close(&f->err);
+    f->stream = stream;
+    f->orders = orders;
+    f->out = out;
+    f->err = err;
+}
+
+void fake_restored(struct fake *f, uint32_t req, uint32_t n, const int *fds, unsigned n_fds)
+{
+    cleanup_buf struct buf b = {0};
+    struct err e;
+
+    msg_begin(&b, FILE_RESTORED);
+    fields_put_u32(&b, req);
+    fields_put_u32(&b, n);
+    assert_that(msg_send(f->files, &b, fds, n_fds, &e) == 0);
+    fake_turn(f);
 }
 
 void fake_finish(struct fake *f, unsigned status)
@@ -440,6 +478,7 @@ void fake_died(struct fake *f, int wait_status, bool memory_short)
     cleanup_buf struct buf b = {0};
     struct err e;
 
+    fake_keeper_answers(f); /* in order */
     msg_begin(&b, KEEPER_DIED);
     fields_put_u32(&b, f->box);
     fields_put_u32(&b, (uint32_t)wait_status);

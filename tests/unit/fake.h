@@ -38,6 +38,9 @@ struct fake {
     struct cell *cell;
 
     bool close_in_text, close_in_done; /* what a rude owner does in its callbacks */
+
+    bool restores;        /* init is silent about FILE_RESTORE, and the test answers */
+    uint32_t restore_req; /* that was asked for */
 };
 
 /* A vessel whose session is still opening. */
@@ -73,6 +76,10 @@ bool fake_heard(struct fake *f, struct frame *ret);
 
 /* init answers the question that is next in its socket (FILE_CHANGES, …) as a sound one would. */
 void fake_init_answers(struct fake *f);
+/* Another interpreter has taken the dead one's place: its channel is the fake's from now on, and these are the
+ * ends for the owner. */
+void fake_successor(struct fake *f, int ret[4]);
+void fake_restored(struct fake *f, uint32_t req, uint32_t n, const int *fds, unsigned n_fds);
 /* The rest of a cell: DONE, init's answers, and the cell. */
 void fake_finish(struct fake *f, unsigned status);
 
@@ -82,7 +89,7 @@ uint32_t fake_keeper_next(struct fake *f, struct msg *m);
 void fake_keeper_rests(struct fake *f);
 /* The keeper answers what stands in its socket: KEEPER_STATUS, which follows a signal. */
 void fake_keeper_answers(struct fake *f);
-/* The keeper says that the interpreter died. */
+/* The keeper answers, and then says that the interpreter died. */
 void fake_died(struct fake *f, int wait_status, bool memory_short);
 void fake_meter(struct fake *f, unsigned i, const char *text);
 

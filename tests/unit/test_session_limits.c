@@ -186,7 +186,11 @@ static void cpu_is_asked_of_init_without_a_cgroup(void **state)
 
 static void an_interrupt_keeps_the_session(void **state)
 {
+    cleanup_buf struct buf b = {0};
+    struct msg barrier, none;
+    struct err e;
     (void)state;
+
     open_with(NULL, NULL, METER_V1);
     session_interrupt(f.session); /* idle: nothing */
     assert_int_equal(next_signal(20), 0);
@@ -194,12 +198,22 @@ static void an_interrupt_keeps_the_session(void **state)
     session_interrupt(f.session);
     session_interrupt(f.session);
     assert_int_equal(next_signal(20), SIGINT);
-    assert_int_equal(next_signal(20), 0);
+    assert_int_equal(fake_keeper_next(&f, &barrier), KEEPER_STATUS);
+    assert_int_equal(fake_keeper_next(&f, &none), 0);
     fake_done(&f, DONE_INTERRUPTED);
     fake_turn(&f);
     fake_init_answers(&f);
     assert_false(f.done);
-    fake_died(&f, SIGKILL, false); /* then no answer of the keeper is waited for */
+    fake_died(&f, SIGKILL, false); /* whoever takes its place must not be struck either */
+    fake_init_answers(&f);
+    assert_false(f.done);
+    msg_begin(&b, KEEPER_STATE);
+    buf_add(&b, barrier.data, 4);
+    for (int i = 0; i < 5; i++)
+        fields_put_u32(&b, 0);
+    assert_int_equal(msg_send(f.keeper, &b, NULL, 0, &e), 0);
+    fake_turn(&f);
+    fake_init_answers(&f);
     assert_true(f.done);
     assert_int_equal(f.cell->status, CELL_INTERRUPTED);
     assert_int_equal(f.cell->limit.kind, LIMIT_KIND_NONE);

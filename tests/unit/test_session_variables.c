@@ -148,6 +148,7 @@ static void a_repr_that_crashes_ends_the_session(void **state)
     (void)state;
     fake_ask_variables(&f);
     fake_died(&f, SIGSEGV, false);
+    fake_init_answers(&f);
     assert_true(fake_crashed(&f, "the interpreter was killed by signal 11 (Segmentation fault)"));
     assert_int_equal(f.cell->n, 0);
 }

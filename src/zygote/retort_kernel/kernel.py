@@ -18,11 +18,13 @@ from _signal import SIG_UNBLOCK, SIGINT, default_int_handler, pthread_sigmask
 from _signal import signal as set_handler
 from os import _exit
 from sys import getrecursionlimit, gettrace, setprofile, setrecursionlimit, settrace
+from time import monotonic
 
 from . import figures, frames, tracebacks, variables
 from .points import leaves_no_trace
 
 RECURSION_MIN = 1000
+PATIENCE = 0.5  # seconds that forking may take when somebody waits
 REST = 10  # milliseconds without an order: nobody waits, and the session is not at its end
 
 
@@ -72,6 +74,7 @@ class Kernel:
         self.shell = shell
         self.execute = shell.execute  # the user may replace the attribute
         self.check_complete = shell.check_complete
+        self.forget_loop = shell.forget_loop
         self.streams = streams
         self.job = None
         self.outcome = None
@@ -107,15 +110,16 @@ class Kernel:
         channel = self.channel
         points = self.points
         if self.job is None:
-            if points is not None and points.due is not None and channel.rests(REST) and points.take():
+            if points is not None and points.due is not None and channel.rests(REST) and self.keep():
                 return
             channel.wait()
             self.job, channel.received = channel.received[0], channel.received[1:]
         kind, body = self.job
         if kind == frames.RUN:
             if self.outcome is None:
-                if points is not None and points.due is not None and points.take():
+                if points is not None and points.due is not None and self.keep():
                     return
+                points = self.points
                 n, code = frames.read_run(body)
                 code = code.decode("utf-8", "replace")
                 if points is not None and not leaves_no_trace(code, self.shell.user_ns):
@@ -133,6 +137,19 @@ class Kernel:
             self.interrupted = False
         self.job = self.outcome = None
         self.closing = False
+
+    def keep(self):
+        """Have a fork wait, with what has come of the last cell. True in the fork, once it was woken. This may
+        run code of the user's (os.register_at_fork), which an interrupt breaks off: once, then nothing is
+        kept any more, or every cell would wait for it."""
+        began = monotonic()
+        try:
+            set_handler(SIGINT, self.break_off)
+            return self.points.take()
+        finally:
+            set_handler(SIGINT, self.note_interrupt)
+            if self.interrupted and monotonic() - began > PATIENCE:
+                self.points = None
 
     def begin_again(self):
         """In a process that has waited, and is the session's from now on."""
@@ -246,3 +263,8 @@ class Kernel:
             self.interrupted = self.channel.is_addressed()
         elif not self.closing:
             self.interrupted = True
+
+    def break_off(self, number, frame):
+        self.note_interrupt(number, frame)
+        if self.interrupted:
+            raise KeyboardInterrupt

@@ -7,10 +7,14 @@ or else before the next cell, which waits for it. What only looks at values leav
 from .pristine import __builtins__
 
 import ast
+from os import O_RDONLY, close, open, read
+from random import getstate, setstate
 from threading import enumerate as threads
 from threading import main_thread
 
 FIRST_REST = 30  # milliseconds that a new session may take to its first cell, and none waits yet
+TRIES = 3  # while other processes of the session fork as well
+NAME = 40  # characters of a thread's
 SHORT = 200  # characters of a cell that are worth a look
 PLAIN = (ast.Module, ast.Expr, ast.Constant, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.operator,
          ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context)
@@ -34,10 +38,30 @@ def leaves_no_trace(source, names):
     return True
 
 
+def one_line(text):
+    return " ".join(str(text).split())[:NAME]
+
+
 def lost_threads():
-    """What a fork does not take along, a line each."""
     main = main_thread()
-    return "\n".join(f"thread {thread.name}" for thread in threads() if thread is not main)
+    return [f"thread {one_line(thread.name)}" for thread in threads() if thread is not main]
+
+
+def content(path):
+    fd = open(path, O_RDONLY)
+    try:
+        return read(fd, 4096).decode("utf-8", "replace")
+    finally:
+        close(fd)
+
+
+def lost_processes():
+    """Those that this thread has started: Linux can tell them apart, and they are nearly all."""
+    try:
+        return [f"process {pid} ({one_line(content(f'/proc/{pid}/comm'))})"
+                for pid in content("/proc/thread-self/children").split()]
+    except OSError:
+        return []  # it has just ended, or this kernel does not tell
 
 
 class Points:
@@ -45,16 +69,24 @@ class Points:
         self.kernel = kernel
         self.keep = keep  # of the extension: True, False, or in the one that was woken what it lost
         self.due = None  # the cell whose state nobody keeps yet
-        self.lost = ""  # to be told with the next cell
+        self.lost = []  # to be told with the next cell
 
     def take(self):
         """True in the one that was woken."""
-        due, self.due = self.due, None
-        lost = self.keep(due or 0, lost_threads())
-        if not isinstance(lost, str):
+        due, self.due = self.due or 0, None
+        lost = "\n".join(lost_threads() + lost_processes())
+        state = getstate()  # Python seeds `random` anew after every fork
+        for _ in range(TRIES):
+            woken = self.keep(due, lost)
+            if woken is not False:
+                break
+        if woken is True or woken is False:
             return False
-        self.lost = lost
         self.kernel.begin_again()
+        setstate(state)
+        ours = self.kernel.forget_loop()
+        self.lost = [line for line in woken.splitlines()
+                     if line.startswith(("thread ", "process ")) or int(line.split(" ")[1]) not in ours]
         return True
 
     def take_first(self, rehearse):
@@ -66,5 +98,5 @@ class Points:
 
     def warning(self):
         """What is to be said once of a session that was restored."""
-        lost, self.lost = self.lost, ""
-        return f"retort: lost when the session was restored: {', '.join(lost.splitlines())}\n" if lost else ""
+        lost, self.lost = self.lost, []
+        return f"retort: lost when the session was restored: {', '.join(lost)}\n" if lost else ""

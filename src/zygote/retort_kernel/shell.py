@@ -240,7 +240,7 @@ class Shell(InteractiveShell):
             if part.co_flags & CO_COROUTINE:
                 await result
 
-    event_loop = None
+    event_loop = former_loop = None
 
     def _await(self, coroutine):
         """Run a coroutine on the session's event loop; an interrupt cancels it."""
@@ -256,6 +256,19 @@ class Shell(InteractiveShell):
                 task.cancel()
                 loop.run_until_complete(asyncio.wait({task}, timeout=CANCEL_GRACE))
             raise
+
+    def forget_loop(self):
+        """In a process that has waited: what an event loop works with was not carried over. If nothing was
+        under way on the session's own, nothing is lost with it; its descriptors."""
+        loop, self.event_loop = self.event_loop, None
+        if loop is None:
+            return ()
+        if asyncio.all_tasks(loop):
+            self.former_loop = loop  # it would complain of its tasks when it goes
+            return ()
+        numbers = loop._selector.fileno(), loop._ssock.fileno(), loop._csock.fileno()
+        loop.close()
+        return numbers
 
     # ---- values ----
 

@@ -221,19 +221,22 @@ def serve(channel, cpus, ready=lambda: None, rehearse=True, keep=None):
     kernel = _kernel
     blas.use(cpus)
     gc.enable()
-    kernel.channel.open(*channel)
-    kernel.listen()
-    kernel.points = Points(kernel, keep) if keep else None
 
     def prepare():
-        """The first cell copies hundreds of pages from the zygote."""
+        """The first cell copies hundreds of pages from the zygote, or from one that waits."""
         _rehearse(kernel, ("1+1",))
         kernel.channel.open(*channel)
 
     # A box that waits for its first cell has the time for that now.
     if rehearse:
         prepare()
-    ready()
+    kernel.channel.open(*channel)
     if keep:
+        kernel.points = Points(kernel, keep)
+        ready()
         kernel.points.take_first(prepare)
+        kernel.listen()  # an interrupt that comes with the first cell is none of the rehearsal's
+    else:
+        kernel.listen()
+        ready()
     kernel.loop()

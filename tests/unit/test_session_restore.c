@@ -1,0 +1,405 @@
+/* Another interpreter takes a dead one's place: what init may answer, and what it may not. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/fd.h"
+#include "fixture.h"
+#include "session/inside.h"
+#include "wire/fields.h"
+
+#define SEGFAULT "the interpreter was killed by signal 11 (Segmentation fault)"
+
+static int ends[4]; /* the owner's, of a successor's channel */
+
+static int setup(void **state)
+{
+    fixture_setup(state);
+    f.restores = true;
+    for (int i = 0; i < 4; i++)
+        ends[i] = -1;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    for (int i = 0; i < 4; i++)
+        fd_close(&ends[i]);
+    return fixture_teardown(state);
+}
+
+/* A cell crashes, and init is asked for another interpreter. */
+static void crash(void)
+{
+    fake_run(&f, "x = 1; crash()");
+    fake_print(f.out, "so far");
+    fake_died(&f, SIGSEGV, false);
+    fake_init_answers(&f);
+    assert_false(f.done);
+    assert_int_not_equal(f.restore_req, 0);
+}
+
+/* The owner has given this init up, and the session with it. */
+static void assert_given_up(void)
+{
+    if (!f.done) {
+        fd_close(&f.files);
+        fake_turn(&f);
+    }
+    assert_true(fake_crashed(&f, SEGFAULT));
+    assert_false(f.cell->restored);
+    assert_string_equal(f.cell->outputs[0].text, "so far");
+}
+
+static void assert_goes_on(uint32_t n)
+{
+    assert_true(f.done);
+    assert_int_equal(f.cell->status, CELL_CRASHED);
+    assert_string_equal(f.cell->error.value, SEGFAULT);
+    assert_string_equal(f.cell->outputs[0].text, "so far");
+    assert_true(f.cell->restored);
+    assert_int_equal(f.cell->restored_to, n);
+    assert_false(f.cell->session_ended);
+    assert_false(session_ended(f.session));
+    fake_run(&f, "x");
+    fake_print(f.out, "after it");
+    fake_finish(&f, DONE_OK);
+    assert_int_equal(f.cell->status, CELL_OK);
+    assert_string_equal(f.cell->outputs[0].text, "after it");
+    assert_false(f.cell->restored);
+}
+
+static void a_crash_is_told_and_the_session_goes_on(void **state)
+{
+    (void)state;
+    crash();
+    fake_successor(&f, ends);
+    fake_restored(&f, f.restore_req, 4, ends, 4);
+    assert_goes_on(4);
+}
+
+static void the_next_death_is_survived_too(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 3; i++) {
+        crash();
+        fake_successor(&f, ends);
+        fake_restored(&f, f.restore_req, i, ends, 4);
+        for (int k = 0; k < 4; k++)
+            fd_close(&ends[k]);
+        assert_goes_on(i);
+    }
+}
+
+static void none_waits(void **state)
+{
+    (void)state;
+    f.restores = false;
+    fake_run(&f, "crash()");
+    fake_print(f.out, "so far");
+    fake_died(&f, SIGSEGV, false);
+    fake_init_answers(&f);
+    assert_given_up();
+}
+
+static void one_that_is_killed_for_its_time_is_restored(void **state)
+{
+    (void)state;
+    fake_run(&f, "while True: pass");
+    session_interrupt(f.session);
+    fake_turn(&f);
+    fake_died(&f, SIGKILL, false);
+    fake_init_answers(&f);
+    fake_successor(&f, ends);
+    fake_restored(&f, f.restore_req, 2, ends, 4);
+    assert_true(f.done);
+    assert_int_equal(f.cell->status, CELL_INTERRUPTED);
+    assert_true(f.cell->restored);
+}
+
+/* A signal that is still under way to the dead one would strike the next. */
+static void none_is_asked_for_before_the_signals_have_arrived(void **state)
+{
+    cleanup_buf struct buf b = {0};
+    struct msg m;
+    struct err e;
+    (void)state;
+
+    fake_run(&f, "…");
+    session_interrupt(f.session);
+    fake_turn(&f);
+    msg_begin(&b, KEEPER_DIED);
+    fields_put_u32(&b, f.box);
+    fields_put_u32(&b, SIGSEGV);
+    fields_put_u8(&b, 0);
+    assert_int_equal(msg_send(f.keeper, &b, NULL, 0, &e), 0);
+    fake_turn(&f);
+    fake_init_answers(&f);
+    assert_int_equal(f.restore_req, 0);
+    fake_keeper_answers(&f);
+    fake_init_answers(&f);
+    assert_int_not_equal(f.restore_req, 0);
+    fake_successor(&f, ends);
+    fake_restored(&f, f.restore_req, 1, ends, 4);
+    assert_true(f.done && f.cell->restored);
+    assert_int_equal(fake_keeper_next(&f, &m), 0);
+}
+
+static void text_of_the_dead_is_not_taken_for_the_next_ones(void **state)
+{
+    (void)state;
+    crash();
+    int dead = dup(f.out);
+    fake_successor(&f, ends);
+    fake_restored(&f, f.restore_req, 4, ends, 4);
+    assert_int_equal(fd_write_quietly(dead, "late", 4), -1);
+    close(dead);
+    assert_goes_on(4);
+}
+
+/* ---- what may not be ---- */
+
+static void too_few_descriptors(void **state)
+{
+    (void)state;
+    crash();
+    fake_successor(&f, ends);
+    fake_restored(&f, f.restore_req, 4, ends, 3);
+    assert_given_up();
+}
+
+static void too_many_descriptors(void **state)
+{
+    (void)state;
+    crash();
+    fake_successor(&f, ends);
+    const int five[] = {ends[0], ends[1], ends[2], ends[3], ends[0]};
+    fake_restored(&f, f.restore_req, 4, five, 5);
+    assert_given_up();
+}
+
+static void a_pipe_in_the_wrong_direction(void **state)
+{
+    (void)state;
+    for (unsigned wrong = 0; wrong < 4; wrong++) {
+        if (wrong) {
+            teardown(state);
+            setup(state);
+        }
+        crash();
+        fake_successor(&f, ends);
+        int fds[] = {ends[0], ends[1], ends[2], ends[3]};
+        fds[wrong] = wrong == 1 ? ends[0] : ends[1];
+        fake_restored(&f, f.restore_req, 4, fds, 4);
+        assert_given_up();
+    }
+}
+
+static void no_pipe(void **state)
+{
+    int pair[2];
+    const int others[] = {open("/dev/zero", O_RDONLY | O_CLOEXEC), open("/", O_PATH | O_CLOEXEC),
+                          open("/proc/self/exe", O_RDONLY | O_CLOEXEC),
+                          socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0 ? pair[0] : -1};
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+        assert_true(others[i] >= 0);
+        if (i) {
+            teardown(state);
+            setup(state);
+        }
+        crash();
+        fake_successor(&f, ends);
+        const int fds[] = {ends[0], ends[1], others[i], ends[3]};
+        fake_restored(&f, f.restore_req, 4, fds, 4);
+        assert_given_up();
+        close(others[i]);
+    }
+    close(pair[1]);
+}
+
+static void a_pipe_that_is_only_a_path(void **state)
+{
+    char path[64];
+    (void)state;
+
+    crash();
+    fake_successor(&f, ends);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", ends[2]);
+    int only = open(path, O_PATH | O_CLOEXEC);
+    assert_true(only >= 0);
+    const int fds[] = {ends[0], ends[1], only, ends[3]};
+    fake_restored(&f, f.restore_req, 4, fds, 4);
+    close(only);
+    assert_given_up();
+}
+
+/* With no death, and in the middle of a cell: it changes nothing. */
+static void unasked(void **state)
+{
+    (void)state;
+
+    fake_run(&f, "…");
+    int copy[] = {dup(f.stream), dup(f.orders), dup(f.out), dup(f.err)};
+    fake_successor(&f, ends);
+    fake_restored(&f, 76, 4, ends, 4);
+    fake_restored(&f, 77, 4, ends, 4);
+    assert_false(f.done);
+    fd_close(&f.stream);
+    fd_close(&f.orders);
+    fd_close(&f.out);
+    fd_close(&f.err);
+    f.stream = copy[0];
+    f.orders = copy[1];
+    f.out = copy[2];
+    f.err = copy[3];
+    fake_print(f.out, "the one that always was");
+    fake_finish(&f, DONE_OK);
+    assert_string_equal(f.cell->outputs[0].text, "the one that always was");
+    assert_false(f.cell->restored);
+}
+
+static void twice(void **state)
+{
+    int pipes[8];
+    (void)state;
+
+    crash();
+    fake_successor(&f, ends);
+    fake_restored(&f, f.restore_req, 4, ends, 4);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pipe2(pipes + 2 * i, O_CLOEXEC), 0);
+    const int others[] = {pipes[0], pipes[3], pipes[4], pipes[6]};
+    fake_restored(&f, f.restore_req, 5, others, 4);
+    for (int i = 0; i < 8; i++)
+        close(pipes[i]);
+    assert_goes_on(4);
+}
+
+static void init_leaves(void **state)
+{
+    (void)state;
+    crash();
+    fd_close(&f.files);
+    fake_turn(&f);
+    assert_given_up();
+}
+
+static void init_is_mute(void **state)
+{
+    bool no = false;
+    (void)state;
+
+    crash();
+    f.session->deadline_us = 1; /* the time that init has for its answers is over */
+    vessel_arm(f.vessel, 1);
+    fake_wait(&f, &no, 50);
+    assert_given_up();
+}
+
+/* ---- the next one ---- */
+
+/* It crashes, and another takes its place, while init is still asked for the changes: that request. */
+static uint32_t restore_before_the_changes(void)
+{
+    cleanup_msg struct msg m;
+    struct fields fields;
+    struct err e;
+
+    fake_run(&f, "x = 1; crash()");
+    fake_print(f.out, "so far");
+    fake_died(&f, SIGSEGV, false);
+    assert_int_equal(msg_recv(f.files, &m, &e), 1);
+    assert_int_equal(m.type, FILE_CHANGES);
+    fields_init(&fields, m.data, m.len);
+    fake_init_answers(&f);
+    fake_successor(&f, ends);
+    fake_restored(&f, f.restore_req, 4, ends, 4);
+    assert_false(f.done);
+    return fields_get_u32(&fields);
+}
+
+static void tell_changes(uint32_t req)
+{
+    cleanup_buf struct buf b = {0};
+    struct err e;
+
+    assert_false(f.done);
+    msg_begin(&b, FILE_DONE);
+    fields_put_u32(&b, req);
+    fields_put_u32(&b, 0);
+    fields_put_text(&b, "");
+    assert_int_equal(msg_send(f.files, &b, NULL, 0, &e), 0);
+    fake_turn(&f);
+}
+
+/* The cell is told how the first one ended. */
+static void the_next_one_dies_while_it_settles(void **state)
+{
+    (void)state;
+    uint32_t changes = restore_before_the_changes();
+    fake_died(&f, SIGKILL, true);
+    tell_changes(changes);
+    assert_given_up();
+}
+
+static void the_next_one_sends_nonsense_while_it_settles(void **state)
+{
+    (void)state;
+    uint32_t changes = restore_before_the_changes();
+    fake_frame(&f, 999, NULL);
+    fake_turn(&f);
+    tell_changes(changes);
+    assert_true(fake_keeper_hears(&f, KEEPER_SIGNAL, SIGKILL));
+    assert_given_up();
+}
+
+static void the_next_one_dies_in_its_first_cell(void **state)
+{
+    (void)state;
+    crash();
+    fake_successor(&f, ends);
+    fake_restored(&f, f.restore_req, 4, ends, 4);
+    assert_true(f.done);
+    f.restores = false;
+    fake_run(&f, "y");
+    fake_died(&f, SIGABRT, false);
+    fake_init_answers(&f);
+    assert_true(f.done && f.cell->session_ended && !f.cell->restored);
+    assert_int_equal(f.cell->exit_code, 128 + SIGABRT);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_crash_is_told_and_the_session_goes_on),
+        TEST(the_next_death_is_survived_too),
+        TEST(none_waits),
+        TEST(one_that_is_killed_for_its_time_is_restored),
+        TEST(none_is_asked_for_before_the_signals_have_arrived),
+        TEST(text_of_the_dead_is_not_taken_for_the_next_ones),
+        TEST(too_few_descriptors),
+        TEST(too_many_descriptors),
+        TEST(a_pipe_in_the_wrong_direction),
+        TEST(no_pipe),
+        TEST(a_pipe_that_is_only_a_path),
+        TEST(unasked),
+        TEST(twice),
+        TEST(init_leaves),
+        TEST(init_is_mute),
+        TEST(the_next_one_dies_while_it_settles),
+        TEST(the_next_one_sends_nonsense_while_it_settles),
+        TEST(the_next_one_dies_in_its_first_cell),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
