@@ -37,9 +37,6 @@
 #define BOX_WAITING_PIDS 128
 #define BOX_GUEST_PID 300
 #define BOX_WAITING_MAX 8
-/* Processes of ours, on top of the guest's limit: init, and for the time of a fork that is to wait that one
- * and its go-between. A fork that failed would be counted as the guest's. */
-#define BOX_OWN_PIDS 3
 
 /* How to make one box; plain data that travels from the keeper to both halves. */
 struct box_plan {

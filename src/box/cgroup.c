@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "box/box.h"
 
 #define CPU_PERIOD_US 100000
 #define SOCKETS_SHARE 8 /* buffers of sockets: this part of the memory limit */
@@ -109,17 +108,17 @@ static int limit_v2(const struct cgroup_ground *g, unsigned box, const struct li
     return 0;
 }
 
-/* A limit counts from what the user asked for; ours are on top. */
-static uint64_t with_ours(uint64_t pids)
+/* A limit counts from what the user asked for; our own init has its process on top. */
+static uint64_t with_init(uint64_t pids)
 {
-    return pids == LIMIT_NONE ? pids : pids + BOX_OWN_PIDS;
+    return pids == LIMIT_NONE ? pids : pids + 1;
 }
 
 int cgroup_limit(const struct cgroup_ground *g, unsigned box, const struct limits *l, struct err *e)
 {
     struct limits all = *l;
 
-    all.pids = with_ours(l->pids);
+    all.pids = with_init(l->pids);
     switch (g->version) {
     case 1:
         return limit_v1(g, box, &all, e);
@@ -134,7 +133,7 @@ int cgroup_limit_pids(const struct cgroup_ground *g, unsigned box, uint64_t pids
 {
     char text[32];
 
-    number_or(text, sizeof(text), with_ours(pids), "max");
+    number_or(text, sizeof(text), with_init(pids), "max");
     switch (g->version) {
     case 1:
         return put_v1(g, box, CGROUP_PIDS, "pids.max", text, e);

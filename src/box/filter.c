@@ -164,6 +164,9 @@ struct refusal {
 /* a number of one that waits */
 #define PIDS_MASK (0xffffffffu & ~(BOX_WAITING_PIDS - 1u))
 #define ARG_WAITS(arg) SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, PIDS_MASK, BOX_WAITING_PID)
+/* one's group, of which it is the only member; but for -BOX_WAITING_PID itself */
+#define ARG_IS_THEIR_GROUP(arg)                                                                    \
+    SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, PIDS_MASK, (uint32_t)-2 * BOX_WAITING_PID)
 #define ARG_HAS(arg, flag) SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, flag, flag)
 
 static int refuse(scmp_filter_ctx c, const struct refusal *r, struct err *e)
@@ -217,11 +220,10 @@ static int refuse_waiting(scmp_filter_ctx c, struct err *e)
     const struct refusal list[] = {
         {SCMP_SYS(kill), EPERM, 1, {ARG_IS(0, -1)}},
         {SCMP_SYS(kill), EPERM, 1, {ARG_IS(0, -BOX_WAITING_PID)}},
-        {SCMP_SYS(kill),
-         EPERM,
-         1,
-         {SCMP_CMP(0, SCMP_CMP_MASKED_EQ, PIDS_MASK, (uint32_t)-2 * BOX_WAITING_PID)}},
+        {SCMP_SYS(kill), EPERM, 1, {ARG_IS_THEIR_GROUP(0)}},
         {SCMP_SYS(fcntl), EPERM, 2, {ARG_IS(1, F_SETOWN), ARG_WAITS(2)}},
+        {SCMP_SYS(fcntl), EPERM, 2, {ARG_IS(1, F_SETOWN), ARG_IS(2, -BOX_WAITING_PID)}},
+        {SCMP_SYS(fcntl), EPERM, 2, {ARG_IS(1, F_SETOWN), ARG_IS_THEIR_GROUP(2)}},
         {SCMP_SYS(fcntl), EPERM, 1, {ARG_IS(1, F_SETOWN_EX)}},
         {SCMP_SYS(ioctl), EPERM, 1, {ARG_IS(1, FIOSETOWN)}},
         {SCMP_SYS(ioctl), EPERM, 1, {ARG_IS(1, SIOCSPGRP)}},

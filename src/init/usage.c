@@ -100,7 +100,7 @@ static uint64_t files_in_memory(void)
 
 void usage_sample(struct usage *u, uint64_t pids, const struct points *waiting)
 {
-    uint64_t memory = files_in_memory(), cpu = 0, threads = 0, not_the_guests = 0;
+    uint64_t memory = files_in_memory(), cpu = 0, threads = 0;
     struct rusage reaped;
     DIR *d = opendir("/proc");
 
@@ -108,9 +108,9 @@ void usage_sample(struct usage *u, uint64_t pids, const struct points *waiting)
         if (!isdigit((unsigned char)entry->d_name[0]) || strcmp(entry->d_name, "1") == 0)
             continue;
         /* The one that waits shares nearly all with the live one, and lets nobody see how much. */
-        bool waits = points_has(waiting, atoi(entry->d_name));
-        memory += waits ? 0 : memory_of(entry->d_name);
-        read_stat(entry->d_name, &cpu, waits ? &not_the_guests : &threads);
+        if (!points_has(waiting, atoi(entry->d_name)))
+            memory += memory_of(entry->d_name);
+        read_stat(entry->d_name, &cpu, &threads);
     }
     if (d)
         closedir(d);

@@ -12,5 +12,5 @@ struct usage {
 };
 
 /* Look once, and update. `pids` is how many threads the user's processes may have in all; those that wait are
- * none of them. */
+ * among them, as for the kernel. */
 void usage_sample(struct usage *u, uint64_t pids, const struct points *waiting);

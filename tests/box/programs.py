@@ -11,6 +11,7 @@ ends one. Expectations at the head of a cell hold for that cell, those of the fi
                  survives: the machine and retort stay whole; the program need not say anything
     status       the cell's status; several are divided by commas; default ok
     limit        the cell's limit.kind
+    restored     the cell's restored_to: the interpreter died with it, and that state came back
     prints       text that must be in its output (several lines allowed)
     exit         the exit status of `retort run`, when it is not the obvious one
     within       seconds in which all of it must be over (default 40)

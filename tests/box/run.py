@@ -57,6 +57,8 @@ def judge_cell(cell, wanted):
     kind = (cell.get("limit") or {}).get("kind")
     if "limit" in wanted.keys and kind not in wanted.keys["limit"].replace(",", " ").split():
         complaints.append(f"limit.kind is {kind}, not {wanted.keys['limit']}")
+    if "restored" in wanted.keys and str(cell.get("restored_to")) != wanted.keys["restored"]:
+        complaints.append(f"restored_to is {cell.get('restored_to')}, not {wanted.keys['restored']}")
     text = checks.text_of(cell)
     error = cell.get("error") or {}
     everything = f"{text}{checks.text_of(cell, 'stderr')}{error.get('name')}: {error.get('value')}"

@@ -124,11 +124,34 @@ class Limits(cli.Case):
             self.assertEqual(result(cell), "1")
             self.assertNotIn("restored_to", cell)
 
+    def test_30_crashes_in_a_row(self):
+        with Repl() as r:
+            r.cell("import os; kept = 5")
+            for i in range(30):
+                cell = r.cell("os.abort()")
+                self.assertEqual((cell["status"], cell["restored_to"]), ("crashed", 1), i)
+            self.assertEqual(result(r.cell("kept")), "5")
+
+    def test_a_crash_after_each_of_30_cells(self):
+        with Repl() as r:
+            r.cell("import os; kept = []")
+            for i in range(30):
+                n = r.cell(f"kept.append({i})")["n"]
+                self.assertEqual(r.cell("os._exit(0)")["restored_to"], n)
+            self.assertEqual(result(r.cell("kept == list(range(30))")), "True")
+
+    def test_a_session_that_rests_is_kept_as_it_began(self):
+        with Repl() as r:
+            time.sleep(1)
+            cell = r.cell("import os; x = 1; os._exit(3)")
+            self.assertEqual((cell["status"], cell["restored_to"]), ("crashed", 0))
+            self.assertEqual(r.cell("x")["error"]["name"], "NameError")
+
     def test_a_crash_of_the_very_first_cell(self):
         """Nothing is kept yet of a session that runs its first cell as soon as it is there."""
         with Repl() as r:
             cell = r.cell("import os; x = 1; os._exit(3)")
-            self.assertEqual((cell["status"], cell["exit_status"]), ("crashed", 3))
+            self.assertEqual((cell["status"], cell["exit"]), ("crashed", {"status": 3}))
             if "restored_to" in cell:
                 self.assertEqual(cell["restored_to"], 0)
             else:

@@ -152,15 +152,17 @@ class Person(cli.Case):
         t.line("x")
         t.expect(r"Out\[3\]: 1\n")
         t.line("import os; os._exit(7)")
-        t.expect("retort: the interpreter is gone; the session goes on with the state after cell 3\n")
-        t.expect(r"In \[5\]: $")
+        t.expect("retort: the interpreter is gone; the session goes on with the state after cell 1\n")
+        t.expect(r"In \[5\]: $")  # looking at x left no trace
 
     def test_a_memory_limit_is_told(self):
         t = self.session("--memory", "100m")
+        t.line("y = 1")
+        t.expect(r"In \[2\]: $")
         t.line("x = bytearray(300 << 20)")
         t.expect("retort: stopped: memory limit of 100 MiB reached")
-        t.expect("retort: the interpreter is gone; the session goes on as it began\n")
-        t.expect(r"In \[2\]: $")
+        t.expect("retort: the interpreter is gone; the session goes on with the state after cell 1\n")
+        t.expect(r"In \[3\]: $")
 
     def test_a_time_limit_keeps_the_variables(self):
         t = self.session("--timeout", "1")

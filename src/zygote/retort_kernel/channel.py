@@ -20,6 +20,9 @@ in here finds `inside` taken: it leaves its frame in the outbox and does not wai
 from .pristine import __builtins__
 
 import errno
+# Not from `threading`, whose RLock is a function of its own, and which the user may break.
+from _thread import RLock
+from _thread import allocate_lock as Lock
 from fcntl import ioctl
 from functools import partial
 from select import POLLIN
@@ -28,7 +31,6 @@ from os import _exit, close, fstat, getpid, read, register_at_fork, write
 from stat import S_ISFIFO
 from sys import maxsize
 from termios import FIONREAD
-from threading import Lock, RLock
 
 from . import frames
 

@@ -98,6 +98,8 @@ class Kernel:
     def stray(self, error):
         """An exception from the user's side came up in the loop itself."""
         try:
+            if self.points is not None:
+                self.points.due = None  # or it would come up again, and for ever
             self.repair()
             outcome = self.outcome
             if outcome is not None and outcome.status is None:

@@ -26,20 +26,29 @@ def leaves_no_trace(source, names):
     if len(source) > SHORT:
         return False
     try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            if type(names.get(node.id)) not in VALUES:
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Name):
+                if type(names.get(node.id)) not in VALUES:
+                    return False
+            elif not isinstance(node, PLAIN):
                 return False
-        elif not isinstance(node, PLAIN):
-            return False
+    except Exception:  # it is no Python, or the user has broken what this takes
+        return False
     return True
 
 
 def one_line(text):
     return " ".join(str(text).split())[:NAME]
+
+
+def unless_broken(act, *args):
+    """What it returns, or None where the user has broken what it takes."""
+    try:
+        return act(*args)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return None
 
 
 def lost_threads():
@@ -74,8 +83,8 @@ class Points:
     def take(self):
         """True in the one that was woken."""
         due, self.due = self.due or 0, None
-        lost = "\n".join(lost_threads() + lost_processes())
-        state = getstate()  # Python seeds `random` anew after every fork
+        lost = "\n".join((unless_broken(lost_threads) or []) + (unless_broken(lost_processes) or []))
+        state = unless_broken(getstate)  # Python seeds `random` anew after every fork
         for _ in range(TRIES):
             woken = self.keep(due, lost)
             if woken is not False:
@@ -83,8 +92,8 @@ class Points:
         if woken is True or woken is False:
             return False
         self.kernel.begin_again()
-        setstate(state)
-        ours = self.kernel.forget_loop()
+        unless_broken(setstate, state)
+        ours = unless_broken(self.kernel.forget_loop) or ()
         self.lost = [line for line in woken.splitlines()
                      if line.startswith(("thread ", "process ")) or int(line.split(" ")[1]) not in ours]
         return True

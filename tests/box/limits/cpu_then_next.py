@@ -1,0 +1,27 @@
+# tries: go over the CPU limit with the interrupt ignored
+# args: --cpu 1
+# within: 60
+# %% a
+import numpy as np
+import pandas as pd
+frame = pd.DataFrame({"a": np.arange(100)})
+# %% a
+# status: limit
+# limit: cpu
+# restored: 1
+# prints: partial
+print("partial", flush=True)
+import signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+while True:
+    pass
+# %% a
+# prints: 4950
+print(frame.a.sum())
+# %% a
+# prints: interrupted as ever
+import time
+try:
+    time.sleep(0.1)
+finally:
+    print("interrupted as ever")
