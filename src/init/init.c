@@ -1,5 +1,5 @@
-/* init: pid 1 of a box. C only; no capability, its own uid (where there is one to have), the same
- * seccomp filter as user code, and none of its memory.
+/* init: pid 1 of a box. C only; no capability but the one to choose process numbers in the box, its own uid
+ * (where there is one to have), nearly the seccomp filter of user code, and none of its memory.
  *
  * It is the one process of ours that resolves the guest's paths, and it does so where a path can lead
  * nowhere else than into the guest's own workspace. It reaps what the guest leaves behind, and where

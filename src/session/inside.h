@@ -27,7 +27,8 @@
  *     RUNNING  ──wall, cpu, client: SIGINT──▶ STOPPING ──DONE──▶ SETTLING
  *     STOPPING ──1.5 s: SIGINT again; 2 s: SIGKILL──▶ DYING ──died──▶ SETTLING
  *     RUNNING, STOPPING ──EOF on its channel──▶ SILENT ──100 ms: SIGKILL──▶ DYING
- *     SETTLING ──it died, or init is mute──▶ ENDED
+ *     SETTLING ──it died: RESTORE──▶ init ──RESTORED, or none waits──▶ IDLE, or ENDED
+ *     SETTLING ──init is mute──▶ ENDED
  *
  * A box that breaks the protocol goes to DYING from wherever it is; without a cell, to ENDED.
  *

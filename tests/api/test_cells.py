@@ -229,14 +229,16 @@ class Interrupt(api.Case):
         self.assertError(self.client.post(self.s.path + "/interrupt", x=1), 400, "bad_request", '"x"')
 
     def test_one_that_does_not_listen(self):
+        self.s.cell("kept = 5")
         later = self.s.begin("import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass")
         time.sleep(0.3)
         began = time.monotonic()
         self.client.post(self.s.path + "/interrupt")
         cell = later.result(20).json
         self.assertLess(time.monotonic() - began, 10)
-        self.assertEqual(cell["status"], "interrupted")
-        self.assertEqual(self.s.info()["status"], "ended")
+        self.assertEqual((cell["status"], cell["restored_to"]), ("interrupted", 1))
+        self.assertEqual(self.s.info()["status"], "idle")
+        self.assertEqual(api.result(self.s.cell("kept")), "5")
 
 
 class Check(api.Case):
@@ -288,21 +290,26 @@ class Check(api.Case):
         self.assertError(self.client.post(self.s.path + "/check"), 400, "bad_request")
         self.assertError(self.client.post(self.s.path + "/check", code=5), 400, "bad_request")
         self.assertError(self.client.post(self.s.path + "/check", code="1", timeout=1), 400, "bad_request")
-        self.s.cell("import os; os.abort()")
+        self.s.cell("import os, threading; threading.Timer(0.2, os.abort).start()")
+        self.assertTrue(api.wait_until(lambda: self.s.info()["status"] == "ended", 10))
         self.assertError(self.check("1"), 410, "session_ended")
 
 
 class Exits(api.Case):
     def test_how_it_left(self):
-        for code, exit, ended in (("import sys; sys.exit(3)", {"status": 3}, False),
-                                  ("import sys; sys.exit()", {"status": 0}, False),
-                                  ("import os; os._exit(200)", {"status": 200}, True),
-                                  ("import os; os.kill(os.getpid(), 11)", {"signal": 11}, True),
-                                  ("1", None, False), ("1/0", None, False)):
+        for code, exit, died in (("import sys; sys.exit(3)", {"status": 3}, False),
+                                 ("import sys; sys.exit()", {"status": 0}, False),
+                                 ("import os; os._exit(200)", {"status": 200}, True),
+                                 ("import os; os.kill(os.getpid(), 11)", {"signal": 11}, True),
+                                 ("1", None, False), ("1/0", None, False)):
             with self.subTest(code=code):
-                cell = self.session().cell(code)
+                session = self.session()
+                session.cell("kept = 5")
+                cell = session.cell(code)
                 self.assertEqual(cell.get("exit"), exit)
-                self.assertEqual(cell.get("session_ended", False), ended)
+                self.assertEqual(cell.get("restored_to"), 1 if died else None)
+                self.assertNotIn("session_ended", cell)
+                self.assertEqual(api.result(session.cell("kept")), "5")
 
 
 class Disconnect(api.Case):

@@ -238,7 +238,10 @@ class Churn(api.Case):
                 self.client.delete(session.path)
             self.client.post("/v1/run", code="1/0")
             self.client.post("/v1/run", b"{")
-            self.client.session().cell("import os; os.abort()")
+            session = self.client.session()
+            session.cell("x = 1")
+            session.cell("import os; os.abort()")
+            session.delete()
             self.server.connect().close()
 
         def settled():

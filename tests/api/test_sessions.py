@@ -254,37 +254,59 @@ class End(api.Case):
         first.result(15)
         self.assertError(second.result(15), 410, "session_ended")
 
-    def test_a_crash_ends_it(self):
+    def test_a_crash_is_survived(self):
         session = self.session()
+        session.cell("kept = 5")
+        session.put("file", b"x")
         cell = session.cell("print('before', flush=True)\nimport ctypes\nctypes.string_at(0)")
-        self.assertEqual((cell["status"], api.text(cell)), ("crashed", "before\n"))
-        info = session.info()
-        self.assertEqual((info["status"], info["reason"]), ("ended", "crashed"))
-        self.assertError(self.client.post(session.path + "/cells", code="1"), 410, "session_ended")
-        self.assertEqual(self.client.get(session.path + "/cells/1").json, cell)
+        self.assertEqual((cell["status"], api.text(cell), cell["restored_to"]), ("crashed", "before\n", 1))
+        self.assertEqual(session.info()["status"], "idle")
+        self.assertEqual(self.client.get(session.path + "/cells/2").json, cell)
+        cell = session.cell("kept, open('file').read()")
+        self.assertEqual((cell["n"], api.result(cell)), (3, "(5, 'x')"))
+        names = [v["name"] for v in self.client.get(session.path + "/variables").json["data"]]
+        self.assertEqual(names, ["kept"])
 
-    def test_a_limit_ends_it(self):
+    def test_a_crash_while_variables_are_listed_is_survived(self):
+        session = self.session()
+        session.cell("import os\nclass Bad:\n    def __repr__(self): os._exit(1)\nkept = 5")
+        session.cell("bad = Bad()")
+        self.assertError(self.client.get(session.path + "/variables"), 409, "no_variables")
+        self.assertEqual(api.result(session.cell("del bad; kept")), "5")
+
+    def test_cells_that_wait_run_in_what_was_restored(self):
+        session = self.session()
+        session.cell("kept = 5")
+        first = session.begin("import os, time\ntime.sleep(1)\nos.abort()")
+        second = session.in_background("kept += 1; kept")
+        self.assertEqual(first.result(15).json["restored_to"], 1)
+        self.assertEqual(api.result(second.result(15).json), "6")
+
+    def test_a_limit_is_survived(self):
         session = self.session(limits={"memory": "128m"})
+        session.cell("kept = 5")
         cell = session.cell("print('before', flush=True)\nx = bytearray(400 << 20)\nfor i in range(0, len(x), 4096): x[i] = 1")
         self.assertEqual(api.text(cell), "before\n")
         if cell["status"] == "error" and (api.USER is not None or os.geteuid() != 0):
             self.assertEqual(cell["error"]["name"], "MemoryError")  # without cgroups it is refused to one process
             return
-        self.assertEqual((cell["status"], cell["limit"]["kind"]), ("limit", "memory"))
-        info = session.info()
-        self.assertEqual((info["status"], info["reason"]), ("ended", "limit"))
+        self.assertEqual((cell["status"], cell["limit"]["kind"], cell["restored_to"]), ("limit", "memory", 1))
+        self.assertEqual(session.info()["status"], "idle")
+        self.assertEqual(api.result(session.cell("kept")), "5")
 
     def test_one_that_kills_itself_between_cells(self):
         session = self.session()
         session.cell("import threading, os\nthreading.Timer(0.3, lambda: os._exit(3)).start()")
         self.assertTrue(api.wait_until(lambda: session.info()["status"] == "ended", 10))
         self.assertEqual(session.info()["reason"], "crashed")
+        self.assertError(self.client.post(session.path + "/cells", code="1"), 410, "session_ended")
 
-    def test_exit_ends_it(self):
+    def test_exit_is_survived(self):
         session = self.session()
+        session.cell("kept = 5")
         cell = session.cell("import os; os._exit(0)")
-        self.assertEqual(cell["status"], "crashed")
-        self.assertEqual(session.info()["status"], "ended")
+        self.assertEqual((cell["status"], cell["restored_to"]), ("crashed", 1))
+        self.assertEqual(session.info()["status"], "idle")
 
 
 class Idle(api.Case):

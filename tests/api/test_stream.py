@@ -97,9 +97,10 @@ class Events(api.Case):
         self.assertEqual((cell["status"], api.text(cell)), ("limit", "before\n"))
 
     def test_a_crash(self):
+        self.s.cell("kept = 5")
         stream = self.s.stream("print('before', flush=True)\nimport os; os.abort()")
         cell = stream.cell()
-        self.assertEqual((cell["status"], api.text(cell)), ("crashed", "before\n"))
+        self.assertEqual((cell["status"], api.text(cell), cell["restored_to"]), ("crashed", "before\n", 1))
 
     def test_interrupted(self):
         with self.s.stream("print('now', flush=True)\nimport time; time.sleep(60)") as stream:

@@ -43,6 +43,8 @@ CELLS = [
     "import ctypes; ctypes.string_at(0)",
     "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)",
     "while True: pass",
+    ["x = 1", "y = 2", "import os; os.abort()", "z = 3",  # with processes that wait
+     "import os, subprocess; p = subprocess.Popen(['sleep', '1000'], start_new_session=True); os._exit(1)", "v = 4"],
 ]
 
 
@@ -64,7 +66,8 @@ class Residue:
         repl = self.repl()
         complaints = []
         try:
-            for cell in (CELLS[number % len(CELLS)], "print('alive')"):
+            cells = CELLS[number % len(CELLS)]
+            for cell in (*([cells] if isinstance(cells, str) else cells), "print('alive')"):
                 repl.cell(cell, 30 * drive.slow)
         except TimeoutError as e:
             complaints.append(str(e))
@@ -121,11 +124,12 @@ class Residue:
         return descriptors, size
 
     def one_keeper(self, number):
-        """Box after box in one keeper: each cell ends its interpreter, and repl asks for a new one."""
+        """Box after box in one keeper: its interpreter dies between two cells, and repl asks for a new one."""
         repl = self.repl()
         try:
             for i in range(self.options.boxes):
-                repl.cell("import os; os._exit(0)", 30 * drive.slow)
+                repl.cell("import signal; signal.setitimer(signal.ITIMER_REAL, 0.01)", 30 * drive.slow)
+                time.sleep(0.03 * drive.slow)
                 if i == min(50, self.options.boxes // 2):
                     first = self.own_size(repl.process.pid)
             last = self.own_size(repl.process.pid)
@@ -133,10 +137,31 @@ class Residue:
             return [f"box {i}: {e}"]
         finally:
             repl.end(15)
+        return self.growth(first, last, "boxes")
+
+    def one_session(self, number):
+        """One interpreter after the other in one session."""
+        repl = self.repl()
+        try:
+            repl.cell("import os; kept = 5", 30 * drive.slow)
+            for i in range(self.options.boxes):
+                cell = repl.cell("os._exit(0)", 30 * drive.slow)
+                if cell.get("restored_to") != 1:
+                    return [f"death {i}: {cell}"]
+                if i == min(50, self.options.boxes // 2):
+                    first = self.own_size(repl.process.pid)
+            last = self.own_size(repl.process.pid)
+        except (TimeoutError, EOFError) as e:
+            return [f"death {i}: {e}"]
+        finally:
+            repl.end(15)
+        return self.growth(first, last, "deaths")
+
+    def growth(self, first, last, of_what):
         complaints = []
         for what, before, after, slack in zip(("descriptors", "resident bytes"), first, last, (16, 24 << 20)):
             if after > before + slack:
-                complaints.append(f"{what} grew from {before} to {after} over {self.options.boxes} boxes")
+                complaints.append(f"{what} grew from {before} to {after} over {self.options.boxes} {of_what}")
         return complaints
 
     def churn(self, number):

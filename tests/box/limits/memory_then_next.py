@@ -1,7 +1,7 @@
 # tries: go over the memory limit; the session goes on with what it had
 # args: --memory 200m
 # within: 60
-# user: no (RLIMIT_DATA makes it a MemoryError)
+# user: no (a MemoryError without a cgroup)
 # %% a
 import numpy as np
 import pandas as pd
