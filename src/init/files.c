@@ -69,6 +69,18 @@ int files_open(const char *path, struct err *e)
     return fd_steal(&fd);
 }
 
+int files_open_to_write(const char *path, struct err *e)
+{
+    struct stat st;
+    cleanup_fd int fd = open_safely(root, path, O_RDWR | O_NONBLOCK);
+
+    if (fd < 0)
+        return err_set(e, errno, "cannot open the file");
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return err_set(e, EINVAL, "this is not a regular file");
+    return fd_steal(&fd);
+}
+
 int files_stat(const char *path, struct stat *ret)
 {
     cleanup_fd int fd = open_safely(root, path, O_PATH);

@@ -19,6 +19,9 @@ int files_check(const char *path, struct err *e);
 /* A read-only descriptor of a regular file. */
 int files_open(const char *path, struct err *e);
 
+/* A descriptor to write a regular file by, which keeps its inode: whoever has it open sees what is written. */
+int files_open_to_write(const char *path, struct err *e);
+
 /* What has this name now, a link itself. 0, or an errno. */
 int files_stat(const char *path, struct stat *ret);
 

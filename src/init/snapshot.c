@@ -31,6 +31,7 @@ void entry_fill(struct entry *x, const struct stat *st)
     x->mtime_ns = ns(st->st_mtim);
     x->ctime_ns = ns(st->st_ctim);
     x->inode = st->st_ino;
+    x->mode = st->st_mode;
 }
 
 bool entry_same(const struct entry *a, const struct entry *b)
@@ -105,28 +106,38 @@ struct walk {
     struct snapshot *to;
     snapshot_enter *enter;
     void *ctx;
+    bool all;
     char path[FILES_PATH];
 };
 
 static void walk_in(struct walk *w, int dir, size_t len, unsigned depth);
 
+static void note(struct walk *w, const struct stat *st)
+{
+    struct entry x = {.path = w->path};
+
+    entry_fill(&x, st);
+    snapshot_append(w->to, &x);
+}
+
 /* What has this name, whose path is w->path[0..len). Vanished meanwhile: not there. */
 static void walk_entry(struct walk *w, int dir, const struct dirent *d, size_t len, unsigned depth)
 {
-    struct entry x = {.path = w->path};
     struct stat st;
+    bool known_dir = d->d_type == DT_DIR && !w->all;
 
-    if (d->d_type != DT_DIR && d->d_type != DT_REG && d->d_type != DT_UNKNOWN)
+    if (!w->all && d->d_type != DT_DIR && d->d_type != DT_REG && d->d_type != DT_UNKNOWN)
         return;
-    if (d->d_type != DT_DIR && fstatat(dir, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+    if (!known_dir && fstatat(dir, d->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return;
-    if (d->d_type != DT_DIR && S_ISREG(st.st_mode)) {
-        entry_fill(&x, &st);
-        snapshot_append(w->to, &x);
+    if (!known_dir && S_ISREG(st.st_mode)) {
+        note(w, &st);
         w->to->linked |= st.st_nlink > 1;
         return;
     }
-    if (d->d_type != DT_DIR && !S_ISDIR(st.st_mode))
+    if (w->all && (S_ISDIR(st.st_mode) || S_ISLNK(st.st_mode)))
+        note(w, &st);
+    if (!known_dir && !S_ISDIR(st.st_mode))
         return;
     int below = openat(dir, d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     w->to->shut |= below < 0 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP;
@@ -172,7 +183,7 @@ void snapshot_sort(struct snapshot *s)
         qsort(s->list, s->n, sizeof(*s->list), by_path);
 }
 
-int snapshot_take(struct snapshot *ret, snapshot_enter *enter, void *ctx, struct err *e)
+static int take(struct snapshot *ret, snapshot_enter *enter, void *ctx, bool all, struct err *e)
 {
     static struct walk w;
     int dir = openat(files_root(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -180,8 +191,18 @@ int snapshot_take(struct snapshot *ret, snapshot_enter *enter, void *ctx, struct
     if (dir < 0)
         return err_set(e, errno, "cannot read the workspace");
     *ret = (struct snapshot){0};
-    w = (struct walk){.to = ret, .enter = enter, .ctx = ctx};
+    w = (struct walk){.to = ret, .enter = enter, .ctx = ctx, .all = all};
     walk_in(&w, dir, 0, SNAPSHOT_DEPTH);
     snapshot_sort(ret);
     return 0;
+}
+
+int snapshot_take(struct snapshot *ret, snapshot_enter *enter, void *ctx, struct err *e)
+{
+    return take(ret, enter, ctx, false, e);
+}
+
+int snapshot_take_all(struct snapshot *ret, struct err *e)
+{
+    return take(ret, NULL, NULL, true, e);
 }

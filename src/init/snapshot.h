@@ -14,6 +14,7 @@
 struct entry {
     char *path;
     uint64_t size, mtime_ns, ctime_ns, inode;
+    uint32_t mode; /* st_mode */
 };
 
 struct snapshot {
@@ -29,6 +30,8 @@ typedef void snapshot_enter(void *ctx, int dir, const char *path);
 
 /* `enter` may be NULL. -1: the workspace cannot be read at all. */
 int snapshot_take(struct snapshot *ret, snapshot_enter *enter, void *ctx, struct err *e);
+/* The directories and links too; each directory is before what is in it. */
+int snapshot_take_all(struct snapshot *ret, struct err *e);
 void snapshot_done(struct snapshot *s);
 
 /* Where this path is, or NULL. */

@@ -1,0 +1,28 @@
+/* past: the workspace as it was at some moment, to make it so again.
+ *
+ * What a file held is copied when it is first seen, or was changed since the moment before; moments that
+ * follow each other share what did not change. The copies are init's own memory, which counts against the
+ * session's, and no guest can reach it.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct version;
+
+struct past {
+    struct version **list; /* sorted by the paths' bytes: a directory is before what is in it */
+    unsigned n;
+    uint64_t copied; /* bytes, at this moment */
+};
+
+/* The workspace now. `before` may be NULL. Not more than `most` bytes are copied: what is over it can be
+ * brought back only as long as nobody changes it. */
+int past_take(struct past *ret, const struct past *before, uint64_t most, struct err *e);
+void past_done(struct past *p);
+
+/* Make the workspace what it was. Nobody else may be at work in it. -1: not all of it could be: the error
+ * names the first. */
+int past_restore(const struct past *p, struct err *e);
