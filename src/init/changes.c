@@ -219,6 +219,20 @@ void changes_accept(struct changes *c, const char *path)
         c->own[c->n_own++] = st.st_ino;
 }
 
+static void tell_nobody(void *ctx, const struct change *c)
+{
+    (void)ctx, (void)c;
+}
+
+void changes_accept_all(struct changes *c)
+{
+    const struct teller t = {c, tell_nobody, NULL};
+    struct err ignored;
+
+    c->hash_left = 0; /* nobody wants to know */
+    walk(c, &t, &ignored);
+}
+
 void changes_forget(struct changes *c, const char *path)
 {
     struct entry *x = snapshot_find(&c->known, path);

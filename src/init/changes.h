@@ -51,6 +51,8 @@ typedef void change_tell(void *ctx, const struct change *c);
 int changes_report(struct changes *c, change_tell *tell, void *ctx, struct err *e);
 /* This file is known as it is now: the next report does not tell it. */
 void changes_accept(struct changes *c, const char *path);
+/* Everything is known as it is now. */
+void changes_accept_all(struct changes *c);
 /* Nobody asks any more? Called now and then while c->watch.started. */
 void changes_idle(struct changes *c);
 /* What is gone at this path, or below it, is not told either. */

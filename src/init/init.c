@@ -38,6 +38,7 @@
 #define SETUP_FD 3
 #define FILES_FD 4
 #define LINE_FD 5
+#define COPIED_MOST (1ULL << 30) /* of a workspace whose memory has no limit */
 #define LIST_BYTES (MSG_SIZE / 2) /* in one message of a list; one more path fits in any case */
 
 struct init {
@@ -304,10 +305,39 @@ static void on_restore(struct init *in, struct fields *f, struct msg *m)
 
     in->restore_req = fields_get_u32(f);
     in->told_short = false;
+    uint32_t n = fields_get_u32(f);
+    if (!fields_end(f))
+        return;
     if (!in->plan->has_cgroup)
         end_guests(in);
-    if (points_wake(&in->points, &e) < 0)
+    int found = points_find(&in->points, n);
+    if (n != POINT_NEWEST && found >= 0) {
+        /* What cannot be brought back is missing; the rest is worth having. */
+        past_restore(&in->points.list[found].past, &e);
+        changes_accept_all(&in->changes);
+    }
+    if (points_wake(&in->points, n, &e) < 0)
         answer_done(in, in->restore_req, e.code ? e.code : EIO, e.text);
+}
+
+static void on_points(struct init *in, struct fields *f, struct msg *m)
+{
+    uint32_t req = fields_get_u32(f);
+    (void)m;
+
+    for (unsigned i = 0; i < in->points.n; i++) {
+        const struct point *x = &in->points.list[i];
+        cleanup_buf struct buf b = {0};
+        msg_begin(&b, FILE_POINT);
+        fields_put_u32(&b, req);
+        fields_put_u32(&b, x->n);
+        fields_put_u32(&b, x->up_to);
+        fields_put_u64(&b, (uint64_t)x->taken_ms);
+        fields_put_u64(&b, points_weigh(x));
+        fields_put_text(&b, x->lost);
+        answer(in, &b, -1);
+    }
+    answer_done(in, req, 0, "");
 }
 
 /* Is somebody awake by now? */
@@ -338,6 +368,7 @@ static void on_message(struct init *in, struct msg *m)
         [FILE_PUT] = on_put,         [FILE_PUT_END] = on_put_end, [FILE_GET] = on_get,
         [FILE_CHANGES] = on_changes, [FILE_SPACE] = on_space,     [FILE_USAGE] = on_usage,
         [FILE_LIST] = on_list,       [FILE_DELETE] = on_delete,   [FILE_RESTORE] = on_restore,
+        [FILE_POINTS] = on_points,
     };
     struct fields f;
 
@@ -493,6 +524,7 @@ void init_run(struct box_init *b, const struct init_ends *ends)
         say_failed(in.setup, "init-workspace", &e);
         _exit(1);
     }
+    in.points.copied_most = b->plan->memory == LIMIT_NONE ? COPIED_MOST : b->plan->memory / 2;
     points_begin(&in.points, in.setup, LINE_FD, b->plan->has_cgroup ? POINTS : 1);
     say(in.setup, SETUP_DONE, b->network_fd);
     fd_close(&b->network_fd);

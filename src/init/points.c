@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +23,7 @@
 
 #define FORK_MS 500 /* for a fork that we have made way for */
 #define WAKE_MS 2000
+#define WEIGH_MS 200
 
 /* ---- numbers ---- */
 
@@ -111,6 +114,8 @@ bool points_has(const struct points *p, pid_t pid)
 static void drop(struct points *p, unsigned i)
 {
     fd_close(&p->list[i].line);
+    free(p->list[i].lost);
+    past_done(&p->list[i].past);
     tell_keeper(p, p->list[i].pid, false);
     p->n--;
     memmove(p->list + i, p->list + i + 1, (p->n - i) * sizeof(*p->list));
@@ -136,26 +141,57 @@ static void on_want(struct points *p, struct fields *f, const struct msg *m)
     reply(p, LINE_GO);
 }
 
+/* One has to go, neither the newest nor the oldest: the one whose neighbours are closest to each other, for its
+ * age. What is left is dense near the present and thin far from it. */
+static void thin(struct points *p)
+{
+    unsigned worst = p->n > 2;
+    double least = INFINITY;
+
+    for (unsigned i = 1; i + 1 < p->n; i++) {
+        double gap = (double)p->list[i + 1].n - p->list[i - 1].n;
+        double age = (double)p->list[p->n - 1].n - p->list[i].n + 1;
+        if (gap / age < least) {
+            least = gap / age;
+            worst = i;
+        }
+    }
+    drop(p, worst);
+}
+
 static void on_waits(struct points *p, struct fields *f, struct msg *m)
 {
     uint32_t n = fields_get_u32(f);
+    size_t len;
+    const char *lost = fields_get_bytes(f, &len);
+    struct err ignored;
 
     cleanup_fd int line = msg_take_fd(m, 0);
     if (!p->expected)
         return;
     /* With another number anybody could end it: somebody else's fork came in between. */
-    bool sound = fields_end(f) && line >= 0 && m->from == p->expected;
+    bool sound = fields_end(f) && line >= 0 && len <= POINT_LOST && m->from == p->expected;
     close_range_of_pids(p);
     if (!sound) {
         reply(p, LINE_NO);
         return;
     }
-    while (p->n >= p->max)
-        drop(p, 0);
-    if (p->n > 0)
-        tell_aged(&p->list[p->n - 1]);
-    p->list[p->n++] = (struct point){.pid = m->from, .n = n, .line = fd_steal(&line)};
-    tell_keeper(p, m->from, true);
+    if (p->n >= p->max)
+        thin(p);
+    struct point *last = p->n > 0 ? &p->list[p->n - 1] : NULL;
+    if (last)
+        tell_aged(last);
+    struct point *x = &p->list[p->n];
+    *x = (struct point){.pid = m->from,
+                        .n = n,
+                        .up_to = n,
+                        .line = fd_steal(&line),
+                        .taken_ms = clock_wall_ms(),
+                        .lost = strndup(lost, len)};
+    /* Before the interpreter goes on. A workspace that cannot be copied comes back as far as it was. */
+    past_take(&x->past, last ? &last->past : NULL, p->copied_most, &ignored);
+    p->n++;
+    tell_keeper(p, x->pid, true);
     reply(p, LINE_TAKEN);
 }
 
@@ -165,6 +201,14 @@ static void on_failed(struct points *p, struct fields *f, const struct msg *m)
 
     if (fields_end(f) && p->expected && m->from == p->live && seq == p->seq)
         close_range_of_pids(p);
+}
+
+static void on_same(struct points *p, struct fields *f, const struct msg *m)
+{
+    uint32_t n = fields_get_u32(f);
+
+    if (fields_end(f) && m->from == p->live && p->n > 0 && n > p->list[p->n - 1].up_to)
+        p->list[p->n - 1].up_to = n;
 }
 
 void points_begin(struct points *p, int setup, int line, unsigned max)
@@ -200,6 +244,8 @@ void points_hear(struct points *p)
         on_waits(p, &f, &m);
     else if (r > 0 && m.type == LINE_FAILED)
         on_failed(p, &f, &m);
+    else if (r > 0 && m.type == LINE_SAME)
+        on_same(p, &f, &m);
     msg_done(&m);
 }
 
@@ -300,20 +346,55 @@ static int wake_one(struct points *p, struct err *e)
         p->live = 0;
         p->adopted = false;
         p->waking = true;
-        p->waking_n = p->list[p->n - 1].n;
+        p->waking_n = p->list[p->n - 1].up_to;
         p->awake_ms = clock_now_ms() + WAKE_MS;
         return 0;
     }
     return err_set(e, ENOENT, "no process waits to take its place");
 }
 
-int points_wake(struct points *p, struct err *e)
+int points_find(const struct points *p, uint32_t n)
 {
+    for (unsigned i = p->n; i-- > 0;)
+        if (n == POINT_NEWEST || (p->list[i].n <= n && n <= p->list[i].up_to))
+            return (int)i;
+    return -1;
+}
+
+int points_wake(struct points *p, uint32_t n, struct err *e)
+{
+    int found = points_find(p, n);
+
     if (p->waking)
         return err_set(e, EBUSY, "one is being woken");
+    if (found < 0)
+        return err_set(e, ENOENT, "no process waits that has this state");
     if (p->expected)
         close_range_of_pids(p);
+    while (p->n > (unsigned)found + 1)
+        drop(p, p->n - 1);
+    if (n != POINT_NEWEST)
+        p->list[found].up_to = n;
     return wake_one(p, e);
+}
+
+/* It sleeps, so it answers at once, or is dying. */
+uint64_t points_weigh(const struct point *x)
+{
+    static struct msg m;
+    cleanup_buf struct buf b = {0};
+    struct pollfd line = {.fd = x->line, .events = POLLIN};
+    struct fields f;
+    struct err e;
+
+    msg_begin(&b, WAITING_WEIGH);
+    if (msg_send(x->line, &b, NULL, 0, &e) < 0 || poll(&line, 1, WEIGH_MS) <= 0 ||
+        msg_recv(x->line, &m, &e) <= 0)
+        return 0;
+    fields_init(&f, m.data, m.len);
+    uint64_t bytes = m.type == WAITING_WEIGHT ? fields_get_u64(&f) : 0;
+    msg_done(&m);
+    return fields_end(&f) ? bytes + x->past.copied : 0;
 }
 
 static void near_done(struct points *p)

@@ -11,14 +11,20 @@
 
 #include "base/err.h"
 #include "box/box.h"
+#include "init/past.h"
 #include "wire/msg.h"
 
 #define POINTS BOX_WAITING_MAX
+#define POINT_LOST 4096 /* bytes */
 
 struct point {
     pid_t pid;
-    uint32_t n; /* the state after this cell */
-    int line;   /* where it waits */
+    uint32_t n;     /* the state after this cell */
+    uint32_t up_to; /* and after those that followed, which changed nothing */
+    int line;       /* where it waits */
+    int64_t taken_ms;
+    char *lost;       /* a line each */
+    struct past past; /* the workspace */
 };
 
 struct points {
@@ -27,8 +33,9 @@ struct points {
     int last_pid; /* which number the next process gets; -1: this kernel does not let us say it */
     pid_t live;   /* the kernel process; 0: it has not said so yet */
     bool adopted; /* and is a child of ours */
-    struct point list[POINTS];
+    struct point list[POINTS]; /* the oldest first */
     unsigned n, max;
+    uint64_t copied_most; /* bytes of the workspace, for one of them */
     /* one is being forked: */
     pid_t expected;
     uint32_t seq;
@@ -52,9 +59,13 @@ void points_hear(struct points *p);
 void points_reaped(struct points *p, pid_t pid, int status);
 /* What is due by now; the time until the next, in ms, or -1. */
 int points_tick(struct points *p);
-/* Have the newest fork a successor. -1 with ENOENT: there is none. What came of it is told by points_woke,
- * after points_hear or points_tick. */
-int points_wake(struct points *p, struct err *e);
+/* Which of them has the state after this cell (POINT_NEWEST: the newest), or -1. */
+int points_find(const struct points *p, uint32_t n);
+/* Have it fork a successor; those that are newer go. -1 with ENOENT: there is none. What came of it is told by
+ * points_woke, after points_hear or points_tick. */
+int points_wake(struct points *p, uint32_t n, struct err *e);
+/* The bytes that nobody shares with it. */
+uint64_t points_weigh(const struct point *x);
 /* 1: it is there, has the state after this cell, and the descriptors are the caller's; 0: not yet; -1: nobody
  * could be woken. */
 int points_woke(struct points *p, uint32_t *ret_n, int ret_fds[4], struct err *e);

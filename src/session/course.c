@@ -85,7 +85,8 @@ void course_begin(struct session *s, uint64_t timeout_ms)
 {
     int64_t now = clock_now_us();
 
-    s->course = (struct course){.started_us = now, .timeout_ms = timeout_ms};
+    s->course =
+        (struct course){.started_us = now, .timeout_ms = timeout_ms, .restore_to = POINT_NEWEST};
     meter_begin(&s->meter);
     meter_read_cpu(&s->meter, &s->usage);
     s->course.before = s->usage;
@@ -123,6 +124,13 @@ static void kill_it(struct session *s)
     s->cpu_check_us = NEVER;
     strike(s, SIGKILL);
     session_deadline(s, clock_now_us() + DYING_US);
+}
+
+void course_rollback(struct session *s, uint32_t n)
+{
+    course_begin(s, LIMIT_NONE);
+    s->course.restore_to = n;
+    kill_it(s);
 }
 
 /* No cell will follow. What init may still be asked for stays open. */
@@ -226,7 +234,7 @@ static void ask_restore(struct session *s)
 
     if (!s->died || k->restore_req || k->barrier_req)
         return;
-    k->restore_req = files_ask(s, FILE_RESTORE);
+    k->restore_req = files_ask_restore(s, k->restore_to);
     k->awaited |= k->restore_req ? AWAIT_RESTORE : 0;
 }
 

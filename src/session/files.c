@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
@@ -17,6 +18,7 @@
 #include "session/utf8.h"
 
 #define NOTES_MAX 20000
+#define POINTS_MAX 64
 #define LIST_MAX 20000 /* entries of one list, and bytes of their paths: */
 #define LIST_BYTES (8u << 20)
 #define TURN 32 /* messages in one turn of the loop */
@@ -235,6 +237,31 @@ static int on_entries(struct session *s, uint32_t req, struct fields *f)
     return 0;
 }
 
+static int on_point(struct session *s, uint32_t req, struct fields *f)
+{
+    struct file_request *r = request_find(s, req);
+    struct session_point p = {.n = fields_get_u32(f), .up_to = fields_get_u32(f)};
+    size_t len;
+
+    p.taken_ms = (int64_t)fields_get_u64(f);
+    p.memory = fields_get_u64(f);
+    const char *lost = fields_get_bytes(f, &len);
+    if (!fields_end(f) || (r && r->type != FILE_POINTS) || p.n > p.up_to || p.taken_ms < 0 ||
+        memchr(lost, '\0', len))
+        return -1;
+    if (!r || r->n_listed++ >= POINTS_MAX)
+        return r ? -1 : 0;
+    char *text = utf8_repaired(lost, len);
+    p.lost = text;
+    r->telling = true;
+    r->point(r->ctx, &p);
+    r->telling = false;
+    free(text);
+    if (r->forgotten)
+        request_free(r);
+    return 0;
+}
+
 int files_handle(struct session *s, struct msg *m)
 {
     struct fields f;
@@ -256,6 +283,8 @@ int files_handle(struct session *s, struct msg *m)
         return on_restored(s, req, &f, m);
     case FILE_USAGE_IS:
         return on_usage(s, req, &f);
+    case FILE_POINT:
+        return on_point(s, req, &f);
     case FILE_ENTRIES:
         return on_entries(s, req, &f);
     default:

@@ -110,6 +110,7 @@ struct course {
     uint64_t used_bytes, used_files;
     unsigned awaited;
     uint32_t changes_req, space_req, barrier_req, restore_req;
+    uint32_t restore_to; /* POINT_NEWEST, or where a rollback goes */
 };
 
 /* See requests.c. */
@@ -120,6 +121,7 @@ struct file_request {
     unsigned type; /* enum file_msg */
     file_answered *done;
     file_listed *entry;
+    point_listed *point;
     void *ctx;
     int64_t deadline_us;
     bool forgotten; /* nobody wants the answer: only its end is still to be sent */
@@ -290,6 +292,8 @@ int display_parse(const struct frame *f, struct output *ret);
 
 /* ---- course.c ---- */
 void course_begin(struct session *s, uint64_t timeout_ms);
+/* s->cell stands for it. */
+void course_rollback(struct session *s, uint32_t n);
 void course_stop(struct session *s, enum stop_reason why);
 void course_done(struct session *s, unsigned status, uint32_t exit_code);
 /* It broke the protocol. */
@@ -316,6 +320,7 @@ bool verdict_no_space(const struct cell *c);
 /* ---- requests.c ---- */
 /* Ask for what a cell's course needs; 0: init cannot be asked. */
 uint32_t files_ask(struct session *s, unsigned type);
+uint32_t files_ask_restore(struct session *s, uint32_t n);
 struct file_request *request_find(struct session *s, uint32_t req);
 /* It is over: it is gone, then its owner is told. */
 void request_answer(struct file_request *r, const struct file_answer *a);

@@ -52,6 +52,15 @@ uint32_t files_ask(struct session *s, unsigned type)
     return post(s, NULL, &e) < 0 ? 0 : req;
 }
 
+uint32_t files_ask_restore(struct session *s, uint32_t n)
+{
+    uint32_t req = vessel_req(s->vessel);
+    struct err e;
+
+    fields_put_u32(begin(s, FILE_RESTORE, req), n);
+    return post(s, NULL, &e) < 0 ? 0 : req;
+}
+
 /* ---- the list of requests ---- */
 
 void request_free(struct file_request *r)
@@ -290,6 +299,15 @@ struct file_request *session_ask_list(struct session *s, file_listed *entry, fil
                                       void *ctx, struct err *e)
 {
     const struct file_request about = {.type = FILE_LIST, .entry = entry, .done = done, .ctx = ctx};
+
+    return ask(s, &about, NULL, NULL, e);
+}
+
+struct file_request *session_ask_points(struct session *s, point_listed *point, file_answered *done,
+                                        void *ctx, struct err *e)
+{
+    const struct file_request about = {
+        .type = FILE_POINTS, .point = point, .done = done, .ctx = ctx};
 
     return ask(s, &about, NULL, NULL, e);
 }

@@ -248,6 +248,20 @@ int session_variables(struct session *s, uint64_t timeout_ms, struct err *e)
     return 0;
 }
 
+int session_rollback(struct session *s, uint32_t n, struct err *e)
+{
+    if (session_must_be_idle(s, e) < 0)
+        return -1;
+    s->cell = cell_new(0, "", 0);
+    s->aside = s->out;
+    s->out = (struct collector){0};
+    session_collect(s);
+    vessel_enter(s->vessel);
+    course_rollback(s, n);
+    vessel_leave(s->vessel);
+    return 0;
+}
+
 void session_interrupt(struct session *s)
 {
     course_stop(s, STOP_CLIENT);

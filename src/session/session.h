@@ -190,6 +190,13 @@ int session_check(struct session *s, const char *code, size_t len, int *ret_stat
 #define VARIABLES_TYPE "application/vnd.retort.variables+json"
 int session_variables(struct session *s, uint64_t timeout_ms, struct err *e);
 
+/* ---- states that are kept ---- */
+
+/* Go back: the interpreter is ended, and one takes its place that has the state after cell n; the workspace is
+ * what it was then. Runs like a cell, but is not numbered: `done` gets a cell with n = 0 that is restored, or
+ * with which the session has ended. Ask first whether n can be reached. */
+int session_rollback(struct session *s, uint32_t n, struct err *e);
+
 /* ---- files, by descriptor ---- */
 
 /* They work between cells, during one, and after the session ended for as long as its box stands. A
@@ -232,6 +239,16 @@ struct file_request *session_ask_delete(struct session *s, const char *path, fil
                                         void *ctx, struct err *e);
 struct file_request *session_ask_space(struct session *s, file_answered *done, void *ctx,
                                        struct err *e);
+/* `point` for each state that is kept, the oldest first, then `done`. */
+struct session_point {
+    uint32_t n, up_to; /* the state after these cells */
+    int64_t taken_ms;  /* since 1970 */
+    uint64_t memory;   /* bytes that nothing else of the session shares */
+    const char *lost;  /* what it does not have, a line each */
+};
+typedef void point_listed(void *ctx, const struct session_point *p);
+struct file_request *session_ask_points(struct session *s, point_listed *point, file_answered *done,
+                                        void *ctx, struct err *e);
 /* No answer is wanted any more. An upload leaves nothing behind, unless session_put_all came before: then
  * it may be complete already. */
 void session_file_cancel(struct file_request *r);

@@ -54,7 +54,10 @@ enum file_msg {
     FILE_USAGE = 6,   /* u32 req: what the box has used; asked where there is no cgroup to read */
     FILE_LIST = 7,    /* u32 req: every regular file, in the order of their paths' bytes */
     FILE_DELETE = 8,  /* u32 req, text path: a file, or a directory with all that is in it */
-    FILE_RESTORE = 9, /* u32 req: the interpreter is dead; wake the one that waits */
+    FILE_RESTORE = 9, /* u32 req, u32 n: the interpreter is dead; let the one take its place that has the
+                         state after this cell, and make the workspace what it was then. POINT_NEWEST:
+                         the newest, and the workspace stays */
+    FILE_POINTS = 10, /* u32 req: which states are kept */
 
     FILE_DONE = 16,     /* u32 req, u32 errno (0: done), text reason */
     FILE_OPENED = 17,   /* u32 req; fd */
@@ -67,7 +70,11 @@ enum file_msg {
                            FILE_DONE ends the list (E2BIG: there are more) */
     FILE_RESTORED = 22, /* u32 req, u32 n: the state is that after cell n; fds: the cell's frames, where
                            orders go, stdout, stderr. ENOENT: none waits */
+    FILE_POINT = 23,    /* u32 req, u32 n, u32 up to which cell nothing changed, u64 ms since 1970, u64
+                           bytes that it alone has, bytes lost (a line each); then FILE_DONE */
 };
+
+#define POINT_NEWEST UINT32_MAX
 
 enum file_change { FILE_CREATED = 0, FILE_CHANGED = 1, FILE_DELETED = 2 };
 
@@ -125,8 +132,9 @@ enum setup_msg {
 enum line_msg {
     LINE_HERE = 1,  /* the first word: this is the kernel process */
     LINE_WANT = 2,  /* u32 seq, u32 n: it would fork one that waits, with the state after cell n */
-    LINE_WAITS = 3, /* u32 n; fd: where it waits */
+    LINE_WAITS = 3, /* u32 n, bytes lost (a line each); fd: where it waits */
     LINE_FAILED = 4, /* u32 seq: it could not fork */
+    LINE_SAME = 5,  /* u32 n: cell n has changed nothing */
 
     /* with the seq of what they answer */
     LINE_GO = 16,    /* fork now */
@@ -137,5 +145,8 @@ enum line_msg {
 enum waiting_msg {
     WAITING_WAKE = 1, /* fds: stdout, stderr, the cell's frames, its orders, the line */
     WAITING_AGED = 2, /* others are newer: be ended first */
+    WAITING_WEIGH = 3, /* how much has it alone? */
+
+    WAITING_WEIGHT = 16, /* u64 bytes */
 };
 #define WAITING_FDS 5

@@ -12,4 +12,4 @@ _retort.settle()
 # This returns only in a fork that is sealed in its box.
 cpus, awaited = _retort.serve(versions, retort_kernel.renew)
 retort_kernel.serve(_retort.CHANNEL, cpus, _retort.ready, rehearse=not awaited,
-                    keep=_retort.keep)
+                    keep=_retort.keep, same=_retort.same)

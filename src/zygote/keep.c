@@ -214,17 +214,36 @@ static void own_open(struct own *ret)
 
 /* init looks at our number, which is another one where somebody else's fork came in between, and then lets
  * go of our line. */
-static void tell_waits(struct own *o, uint32_t n)
+static void tell_waits(struct own *o, uint32_t n, const struct buf *lost)
 {
     cleanup_buf struct buf b = {0};
     struct err e;
 
     msg_begin(&b, LINE_WAITS);
     fields_put_u32(&b, n);
+    fields_put_bytes(&b, lost->data, lost->len);
     if (msg_send(o->init, &b, &o->far, 1, &e) < 0)
         _exit(1);
     fd_close(&o->far);
     fd_close(&o->init);
+}
+
+/* What is ours alone: all that the live one has written to since, and all that it has given back. */
+static void tell_weight(int line)
+{
+    char text[2048];
+    cleanup_buf struct buf b = {0};
+    struct err e;
+    uint64_t bytes = 0;
+
+    if (fd_get_text(AT_FDCWD, "/proc/self/smaps_rollup", text, sizeof(text), &e) == 0) {
+        const char *dirty = strstr(text, "\nPrivate_Dirty:");
+        bytes = dirty ? strtoull(dirty + strlen("\nPrivate_Dirty:"), NULL, 10) * 1024 : 0;
+    }
+    msg_begin(&b, WAITING_WEIGHT);
+    fields_put_u64(&b, bytes);
+    if (msg_send(line, &b, NULL, 0, &e) < 0)
+        _exit(0);
 }
 
 /* Until init asks for a successor: that is a fork of ours, with a number that it may signal itself by. We
@@ -238,6 +257,8 @@ static void sleep_on(struct own *o)
             _exit(0); /* init is gone, or has no use for us any more */
         if (in.type == WAITING_WAKE && in.n_fds == WAITING_FDS && fork_apart() == 0)
             break;
+        if (in.type == WAITING_WEIGH)
+            tell_weight(o->line);
         if (in.type == WAITING_AGED && write(o->oom_score, AGED_OOM_SCORE, strlen(AGED_OOM_SCORE)) < 0)
             _exit(1);
     }
@@ -274,7 +295,7 @@ static void wait_here(uint32_t n, struct buf *lost)
     own_open(&own);
     part_from_live(&own, lost);
     prctl(PR_SET_DUMPABLE, 0); /* /proc shows it to nobody */
-    tell_waits(&own, n);
+    tell_waits(&own, n, lost);
     sleep_on(&own);
 }
 
@@ -306,6 +327,21 @@ static bool ask(uint32_t seq, uint32_t n)
     fields_put_u32(&b, seq);
     fields_put_u32(&b, n);
     return msg_send(BOX_INIT_FD, &b, NULL, 0, &e) == 0 && hear(seq, LINE_GO);
+}
+
+PyObject *same(PyObject *self, PyObject *args)
+{
+    cleanup_buf struct buf b = {0};
+    struct err ignored;
+    unsigned n;
+    (void)self;
+
+    if (!PyArg_ParseTuple(args, "I", &n))
+        return NULL;
+    msg_begin(&b, LINE_SAME);
+    fields_put_u32(&b, n);
+    msg_send(BOX_INIT_FD, &b, NULL, 0, &ignored);
+    Py_RETURN_NONE;
 }
 
 /* init need not wait for a fork that does not come: meanwhile others would get its number. */

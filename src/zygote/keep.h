@@ -9,3 +9,5 @@
 /* keep(n, lost): True in the live process: one waits now, with the state after cell n; False: it could not
  * be. In the one that waited and was woken, a string: all that is lost, a line each. */
 PyObject *keep(PyObject *self, PyObject *args);
+/* same(n): cell n has changed nothing; what waits is good for it too. */
+PyObject *same(PyObject *self, PyObject *args);

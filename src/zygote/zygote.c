@@ -334,6 +334,7 @@ static PyMethodDef methods[] = {
     {"serve", serve, METH_VARARGS,
      "serve(versions, prepare): fork boxes on the keeper's word. In each of them it calls\n"
      "prepare(), enters the box, and returns (cpus, awaited)."},
+    {"same", same, METH_VARARGS, "same(n): see keep.h."},
     {"keep", keep, METH_VARARGS, "keep(n, lost): see keep.h."},
     {"ready", ready, METH_NOARGS, "ready(): tell the keeper that this box can be used."},
     {NULL, NULL, 0, NULL},

@@ -124,8 +124,8 @@ class Kernel:
                 points = self.points
                 n, code = frames.read_run(body)
                 code = code.decode("utf-8", "replace")
-                if points is not None and not leaves_no_trace(code, self.shell.user_ns):
-                    points.due = n
+                if points is not None:
+                    points.note(n, leaves_no_trace(code, self.shell.user_ns))
                 self.outcome = Outcome(n)
                 self.run(self.outcome, code)
             self.answer(self.outcome)

@@ -74,11 +74,19 @@ def lost_processes():
 
 
 class Points:
-    def __init__(self, kernel, keep):
+    def __init__(self, kernel, keep, same):
         self.kernel = kernel
         self.keep = keep  # of the extension: True, False, or in the one that was woken what it lost
+        self.same = same  # of the extension
         self.due = None  # the cell whose state nobody keeps yet
         self.lost = []  # to be told with the next cell
+
+    def note(self, n, no_trace):
+        """Cell n is about to run."""
+        if no_trace and self.due is None:
+            self.same(n)  # what waits is good for it too
+        else:
+            self.due = n
 
     def take(self):
         """True in the one that was woken."""

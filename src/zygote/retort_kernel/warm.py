@@ -215,9 +215,9 @@ def renew():
     reseed.reseed()
 
 
-def serve(channel, cpus, ready=lambda: None, rehearse=True, keep=None):
+def serve(channel, cpus, ready=lambda: None, rehearse=True, keep=None, same=None):
     """The rest of a forked process's life: cells from the channel (two descriptors, out and in),
-    once `ready` has been called; `keep` is the extension's. Never returns."""
+    once `ready` has been called; `keep` and `same` are the extension's. Never returns."""
     kernel = _kernel
     blas.use(cpus)
     gc.enable()
@@ -232,7 +232,7 @@ def serve(channel, cpus, ready=lambda: None, rehearse=True, keep=None):
         prepare()
     kernel.channel.open(*channel)
     if keep:
-        kernel.points = Points(kernel, keep)
+        kernel.points = Points(kernel, keep, same)
         ready()
         kernel.points.take_first(prepare)
         kernel.listen()  # an interrupt that comes with the first cell is none of the rehearsal's
