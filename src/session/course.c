@@ -3,6 +3,7 @@
  * Whatever happens, the cell ends: each state that waits for someone has a deadline.
  */
 #include <signal.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -10,6 +11,8 @@
 
 #define CLOSED_ITS_CHANNEL "the interpreter closed its channel to retort"
 #define SETTLE_MAX_US 120000000
+#define ROLLBACK_MS 60000
+#define THERE_MOST 4096
 
 static void finish(struct session *s);
 
@@ -126,11 +129,46 @@ static void kill_it(struct session *s)
     session_deadline(s, clock_now_us() + DYING_US);
 }
 
+/* ---- going back ---- */
+
 void course_rollback(struct session *s, uint32_t n)
 {
-    course_begin(s, LIMIT_NONE);
+    course_begin(s, ROLLBACK_MS);
     s->course.restore_to = n;
-    kill_it(s);
+    s->course.points_req = files_ask(s, FILE_POINTS);
+    if (!s->course.points_req)
+        kill_it(s); /* init is mute: it cannot be restored, nor used */
+}
+
+void course_point(struct session *s, const struct session_point *p)
+{
+    struct course *k = &s->course;
+
+    if (k->there.len > THERE_MOST)
+        return; /* no sound init has so many */
+    k->reachable |= p->n <= k->restore_to && k->restore_to <= p->up_to;
+    if (p->n < p->up_to)
+        buf_add_fmt(&k->there, "%s%u to %u", k->there.len ? ", " : "", p->n, p->up_to);
+    else
+        buf_add_fmt(&k->there, "%s%u", k->there.len ? ", " : "", p->n);
+}
+
+void course_points_told(struct session *s)
+{
+    struct course *k = &s->course;
+    char sentence[512];
+
+    k->points_req = 0;
+    if (s->state != RUNNING)
+        return;
+    if (k->reachable) {
+        kill_it(s);
+        return;
+    }
+    snprintf(sentence, sizeof(sentence), "the state after cell %u is not kept; there are: %.400s",
+             k->restore_to, k->there.len ? buf_text(&k->there) : "none");
+    cell_set_fault(s->cell, NO_POINT, sentence);
+    course_done(s, DONE_ERROR, 0);
 }
 
 /* No cell will follow. What init may still be asked for stays open. */
@@ -385,6 +423,7 @@ static void finish(struct session *s)
         s->out = s->aside;
         s->aside = (struct collector){0};
     }
+    buf_done(&s->course.there);
     s->cell = NULL;
     s->state = IDLE;
     session_deadline(s, NEVER);

@@ -52,6 +52,10 @@ static int on_done(struct session *s, uint32_t req, struct fields *f)
         course_answer(s, AWAIT_CHANGES);
         return 0;
     }
+    if (s->cell && req == s->course.points_req) {
+        course_points_told(s);
+        return 0;
+    }
     if (s->cell && req == s->course.restore_req) {
         course_answer(s, AWAIT_RESTORE); /* there is none: the session ends */
         return 0;
@@ -249,6 +253,8 @@ static int on_point(struct session *s, uint32_t req, struct fields *f)
     if (!fields_end(f) || (r && r->type != FILE_POINTS) || p.n > p.up_to || p.taken_ms < 0 ||
         memchr(lost, '\0', len))
         return -1;
+    if (!r && s->cell && req == s->course.points_req)
+        course_point(s, &p);
     if (!r || r->n_listed++ >= POINTS_MAX)
         return r ? -1 : 0;
     char *text = utf8_repaired(lost, len);

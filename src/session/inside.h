@@ -111,6 +111,9 @@ struct course {
     unsigned awaited;
     uint32_t changes_req, space_req, barrier_req, restore_req;
     uint32_t restore_to; /* POINT_NEWEST, or where a rollback goes */
+    uint32_t points_req; /* a rollback asks first: */
+    bool reachable;
+    struct buf there; /* the states that there are, as text */
 };
 
 /* See requests.c. */
@@ -294,6 +297,8 @@ int display_parse(const struct frame *f, struct output *ret);
 void course_begin(struct session *s, uint64_t timeout_ms);
 /* s->cell stands for it. */
 void course_rollback(struct session *s, uint32_t n);
+void course_point(struct session *s, const struct session_point *p);
+void course_points_told(struct session *s);
 void course_stop(struct session *s, enum stop_reason why);
 void course_done(struct session *s, unsigned status, uint32_t exit_code);
 /* It broke the protocol. */

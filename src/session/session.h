@@ -193,8 +193,9 @@ int session_variables(struct session *s, uint64_t timeout_ms, struct err *e);
 /* ---- states that are kept ---- */
 
 /* Go back: the interpreter is ended, and one takes its place that has the state after cell n; the workspace is
- * what it was then. Runs like a cell, but is not numbered: `done` gets a cell with n = 0 that is restored, or
- * with which the session has ended. Ask first whether n can be reached. */
+ * what it was then. Runs like a cell, but is not numbered: `done` gets a cell with n = 0 that is restored; or
+ * an error, NO_POINT, that says which states there are, and nothing has happened; or the session has ended. */
+#define NO_POINT "NoCheckpoint"
 int session_rollback(struct session *s, uint32_t n, struct err *e);
 
 /* ---- files, by descriptor ---- */

@@ -248,7 +248,10 @@ static void there_is_no_way_to_what_was_not_kept(void **state)
     done = false;
     assert_int_equal(session_rollback(session, 77, &e), 0);
     wait_until(&done);
-    assert_true(last->session_ended && !last->restored);
+    assert_true(!last->session_ended && !last->restored);
+    assert_string_equal(last->error.name, NO_POINT);
+    assert_non_null(strstr(last->error.value, "there are: 1 to 2"));
+    assert_string_equal(run("x"), "1");
 }
 
 int main(void)
