@@ -23,6 +23,9 @@ void call_cells(struct request *r);
 void call_cell(struct request *r);
 void call_notebook(struct request *r);
 
+void call_checkpoints(struct request *r);
+void call_rollback(struct request *r);
+
 void call_files(struct request *r);
 void call_file(struct request *r);
 void call_file_delete(struct request *r);

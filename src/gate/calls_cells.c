@@ -13,22 +13,32 @@
 #define NOTEBOOK_PAGE 64
 #define NOTEBOOK_BYTES (1u << 20)
 
+static int ask_on_error(struct request *r, const json_t *on_error, bool *ret)
+{
+    const char *word = json_string_value(on_error);
+
+    *ret = word && strcmp(word, "rollback") == 0;
+    if (!on_error || *ret || (word && strcmp(word, "keep") == 0))
+        return 0;
+    reply_error(r, 400, "bad_request", "\"on_error\" is \"keep\" or \"rollback\"");
+    return -1;
+}
+
 void call_cell_new(struct request *r)
 {
-    static const char *const members[] = {"code", "timeout", NULL};
+    static const char *const members[] = {"code", "timeout", "on_error", NULL};
     json_t *body = ask_object(r, members);
-    const char *code;
-    size_t len;
-    uint64_t timeout_ms;
+    struct job_order o = {.kind = JOB_CELL};
 
     if (!body)
         return;
     struct live *l = live_asked(r);
-    if (l && ask_code(r, body, &code, &len) == 0 &&
+    if (l && ask_code(r, body, &o.code, &o.len) == 0 &&
         ask_timeout(r, json_object_get(body, "timeout"), r->gate->config->max.timeout_ms,
-                    &timeout_ms) == 0 &&
+                    &o.timeout_ms) == 0 &&
+        ask_on_error(r, json_object_get(body, "on_error"), &o.undo) == 0 &&
         holder_begins_cell(r) == 0)
-        job_add(l, r, JOB_CELL, code, len, timeout_ms);
+        job_add(l, r, &o);
     json_decref(body);
 }
 
@@ -37,7 +47,7 @@ void call_variables(struct request *r)
     struct live *l = live_asked(r);
 
     if (l && holder_begins_cell(r) == 0) /* it runs the __repr__ of whatever there is */
-        job_add(l, r, JOB_VARIABLES, "", 0, 0);
+        job_add(l, r, &(struct job_order){.kind = JOB_VARIABLES});
 }
 
 /* ---- is it complete? ---- */

@@ -144,7 +144,11 @@ static void start_cell(struct run *w)
 
     l->run = NULL;
     request_unwork(r);
-    job_add(l, r, JOB_CELL, json_string_value(code), json_string_length(code), w->timeout_ms);
+    const struct job_order o = {.kind = JOB_CELL,
+                                .code = json_string_value(code),
+                                .len = json_string_length(code),
+                                .timeout_ms = w->timeout_ms};
+    job_add(l, r, &o);
     run_free(w);
     if (!l->running) /* it could not be begun, and has been answered */
         live_end(l, "deleted");

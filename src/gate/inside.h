@@ -365,7 +365,7 @@ void lives_end_of(struct gate *g, const struct holder *h, const char *reason);
 
 /* ---- jobs (jobs.c) ---- */
 
-enum job_kind { JOB_CELL, JOB_VARIABLES };
+enum job_kind { JOB_CELL, JOB_VARIABLES, JOB_ROLLBACK };
 
 struct job {
     struct job *next;
@@ -376,12 +376,23 @@ struct job {
     char *code;
     size_t code_len;
     uint64_t timeout_ms;
+    uint32_t to;         /* of a rollback */
+    bool undo;           /* a cell that fails leaves no trace */
+    struct cell *failed; /* it has failed, and is being undone */
     int64_t began_ms;
 };
 
+/* What is asked for. The code is copied. */
+struct job_order {
+    enum job_kind kind;
+    const char *code;
+    size_t len;
+    uint64_t timeout_ms;
+    uint32_t to;
+    bool undo;
+};
 /* Put it in the queue, and start it when nothing runs. 0, or -1 and the request is answered. */
-int job_add(struct live *l, struct request *r, enum job_kind kind, const char *code, size_t len,
-            uint64_t timeout_ms);
+int job_add(struct live *l, struct request *r, const struct job_order *o);
 void job_free(struct job *j);
 /* Start the next one that waits. */
 void jobs_next(struct live *l);

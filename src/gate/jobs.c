@@ -20,6 +20,7 @@ void job_free(struct job *j)
         return;
     if (j->request && j->request->work == j)
         request_unwork(j->request);
+    cell_free(j->failed);
     free(j->code);
     free(j);
 }
@@ -52,8 +53,7 @@ static void on_abandoned(void *work)
         live_end(l, "deleted");
 }
 
-int job_add(struct live *l, struct request *r, enum job_kind kind, const char *code, size_t len,
-            uint64_t timeout_ms)
+int job_add(struct live *l, struct request *r, const struct job_order *o)
 {
     const char *accept = request_header(r, MHD_HTTP_HEADER_ACCEPT);
 
@@ -66,14 +66,16 @@ int job_add(struct live *l, struct request *r, enum job_kind kind, const char *c
     struct job *j = xcalloc(1, sizeof(*j));
     *j = (struct job){.live = l,
                       .request = r,
-                      .kind = kind,
-                      .code = xcalloc(1, len + 1),
-                      .code_len = len,
-                      .timeout_ms = timeout_ms};
-    if (len > 0)
-        memcpy(j->code, code, len);
-    request_holds(r, &r->body_held, len);
-    if (kind == JOB_CELL && accept && header_wants_events(accept))
+                      .kind = o->kind,
+                      .code = xcalloc(1, o->len + 1),
+                      .code_len = o->len,
+                      .timeout_ms = o->timeout_ms,
+                      .to = o->to,
+                      .undo = o->undo};
+    if (o->len > 0)
+        memcpy(j->code, o->code, o->len);
+    request_holds(r, &r->body_held, o->len);
+    if (o->kind == JOB_CELL && accept && header_wants_events(accept))
         j->stream = stream_new(r);
     request_work(r, on_abandoned, j);
     struct job **at = &l->queue;
@@ -116,6 +118,20 @@ void jobs_refuse(struct live *l, unsigned status, const char *code, const char *
     }
 }
 
+static int begin(struct live *l, const struct job *j, struct err *e)
+{
+    switch (j->kind) {
+    case JOB_VARIABLES:
+        return session_variables(l->session, VARIABLES_MS, e);
+    case JOB_ROLLBACK:
+        return session_rollback(l->session, j->to, e);
+    case JOB_CELL:
+        break;
+    }
+    return j->undo ? session_run_undoable(l->session, j->code, j->code_len, j->timeout_ms, e)
+                   : session_run(l->session, j->code, j->code_len, j->timeout_ms, e);
+}
+
 void jobs_next(struct live *l)
 {
     struct err e;
@@ -125,9 +141,7 @@ void jobs_next(struct live *l)
         unqueue(j);
         j->began_ms = time_now_ms();
         l->running = j;
-        int begun = j->kind == JOB_CELL
-                        ? session_run(l->session, j->code, j->code_len, j->timeout_ms, &e)
-                        : session_variables(l->session, VARIABLES_MS, &e);
+        int begun = begin(l, j, &e);
         if (begun == 0)
             return;
         l->running = NULL;
@@ -196,6 +210,21 @@ static void answer_cell(struct live *l, struct job *j, struct cell *c)
     j->request = NULL;
 }
 
+static void answer_rollback(struct live *l, struct job *j, const struct cell *c)
+{
+    struct request *r = j->request;
+
+    j->request = NULL;
+    if (!r)
+        return;
+    if (c->restored)
+        reply_json(r, 200, live_json(l));
+    else if (c->error.name && strcmp(c->error.name, NO_POINT) == 0)
+        reply_error(r, 409, "no_checkpoint", "%s", c->error.value);
+    else
+        reply_error(r, 410, "session_ended", "the session could not be brought back, and has ended");
+}
+
 static void answer_variables(struct job *j, const struct cell *c)
 {
     json_t *list = cell_variables_json(c);
@@ -254,18 +283,49 @@ static const char *reason_of(const struct cell *c)
     return c->status == CELL_LIMIT ? "limit" : "crashed";
 }
 
+/* True: it has failed, and is not over before nothing is left of it. */
+static bool undo(struct live *l, struct job *j, struct cell *c)
+{
+    struct err e;
+
+    if (!j->undo || j->failed || c->status == CELL_OK || c->session_ended || l->ending ||
+        session_rollback(l->session, c->n - 1, &e) < 0)
+        return false;
+    j->failed = c;
+    return true;
+}
+
+/* The cell that was undone, which says so. */
+static struct cell *undone(struct job *j, struct cell *c)
+{
+    struct cell *failed = j->failed;
+
+    failed->restored = c->restored;
+    failed->restored_to = c->restored_to;
+    failed->session_ended = c->session_ended;
+    j->failed = NULL;
+    cell_free(c);
+    return failed;
+}
+
 static void on_done(void *ctx, struct session *s, struct cell *c)
 {
     struct live *l = ctx;
     struct job *j = l->running;
-    bool died = c->session_ended;
-    const char *reason = reason_of(c);
     (void)s;
 
+    if (undo(l, j, c))
+        return;
+    if (j->failed)
+        c = undone(j, c);
+    bool died = c->session_ended;
+    const char *reason = reason_of(c);
     l->running = NULL;
     if (j->kind == JOB_CELL) {
         l->cells++;
         answer_cell(l, j, c);
+    } else if (j->kind == JOB_ROLLBACK) {
+        answer_rollback(l, j, c);
     } else {
         answer_variables(j, c);
     }

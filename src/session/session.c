@@ -217,7 +217,8 @@ static void begin(struct session *s, uint64_t timeout_ms)
     vessel_leave(s->vessel);
 }
 
-int session_run(struct session *s, const char *code, size_t len, uint64_t timeout_ms, struct err *e)
+static int run(struct session *s, const char *code, size_t len, uint64_t timeout_ms, bool undoable,
+               struct err *e)
 {
     struct buf *b = &s->vessel->frame;
 
@@ -228,8 +229,20 @@ int session_run(struct session *s, const char *code, size_t len, uint64_t timeou
     frame_begin(b, CELL_RUN);
     fields_put_u32(b, s->cell->n);
     fields_put_bytes(b, code, len);
+    fields_put_u8(b, undoable);
     begin(s, timeout_ms);
     return 0;
+}
+
+int session_run(struct session *s, const char *code, size_t len, uint64_t timeout_ms, struct err *e)
+{
+    return run(s, code, len, timeout_ms, false, e);
+}
+
+int session_run_undoable(struct session *s, const char *code, size_t len, uint64_t timeout_ms,
+                         struct err *e)
+{
+    return run(s, code, len, timeout_ms, true, e);
 }
 
 int session_variables(struct session *s, uint64_t timeout_ms, struct err *e)

@@ -158,6 +158,9 @@ bool session_from_pool(const struct session *s);
  * lifts it. */
 int session_run(struct session *s, const char *code, size_t len, uint64_t timeout_ms,
                 struct err *e);
+/* The same, and the state before it is kept: session_rollback to the cell before it works. */
+int session_run_undoable(struct session *s, const char *code, size_t len, uint64_t timeout_ms,
+                         struct err *e);
 /* Stop the running cell as Ctrl-C would: it ends as "interrupted"; what does not yield within the
  * grace of 2 s is killed. Does nothing when idle. */
 void session_interrupt(struct session *s);

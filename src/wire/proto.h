@@ -22,7 +22,7 @@
  * waits for PASS, which the owner sends when it has read both pipes empty. */
 enum cell_frame {
     /* owner → kernel */
-    CELL_RUN = 1,   /* u32 n, bytes code */
+    CELL_RUN = 1,   /* u32 n, bytes code, u8 whether the state before it must be kept */
     CELL_PASS = 2,  /* u32 fence */
     CELL_CHECK = 3, /* bytes code: is it complete? */
     CELL_VARIABLES =

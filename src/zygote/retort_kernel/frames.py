@@ -57,9 +57,9 @@ def display(kind, metadata, parts):
 
 
 def read_run(body):
-    """n and code of a RUN frame."""
+    """n, code, and whether the state before it must be kept, of a RUN frame."""
     n, size = HEADER.unpack_from(body)
-    return n, body[8:8 + size]
+    return n, body[8:8 + size], body[8 + size:] == b"\1"
 
 
 def read_check(body):

@@ -119,10 +119,10 @@ class Kernel:
         kind, body = self.job
         if kind == frames.RUN:
             if self.outcome is None:
-                if points is not None and points.due is not None and self.keep():
+                n, code, undoable = frames.read_run(body)
+                if points is not None and points.is_missing(n - 1, undoable) and self.keep():
                     return
                 points = self.points
-                n, code = frames.read_run(body)
                 code = code.decode("utf-8", "replace")
                 if points is not None:
                     points.note(n, leaves_no_trace(code, self.shell.user_ns))

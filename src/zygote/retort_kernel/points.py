@@ -79,14 +79,23 @@ class Points:
         self.keep = keep  # of the extension: True, False, or in the one that was woken what it lost
         self.same = same  # of the extension
         self.due = None  # the cell whose state nobody keeps yet
+        self.kept = None  # the last one whose state somebody keeps
         self.lost = []  # to be told with the next cell
 
     def note(self, n, no_trace):
         """Cell n is about to run."""
         if no_trace and self.due is None:
-            self.same(n)  # what waits is good for it too
+            if self.kept is not None:
+                self.same(n)  # what waits is good for it too
+                self.kept = n
         else:
             self.due = n
+
+    def is_missing(self, n, wanted):
+        """Is the state, which is that after cell n, to be kept before another cell runs?"""
+        if wanted and self.kept != n:
+            self.due = n
+        return self.due is not None
 
     def take(self):
         """True in the one that was woken."""
@@ -97,6 +106,8 @@ class Points:
             woken = self.keep(due, lost)
             if woken is not False:
                 break
+        if woken is not False:
+            self.kept = due
         if woken is True or woken is False:
             return False
         self.kernel.begin_again()
