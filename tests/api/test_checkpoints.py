@@ -1,0 +1,136 @@
+"""What a session was: surviving its interpreter, the list of checkpoints, going back, undoing."""
+import api
+
+
+class Survive(api.Case):
+    def setUp(self):
+        self.s = self.session()
+        self.s.cell("x = [1]; import os")
+
+    def dies(self, code, status, **more):
+        cell = self.s.cell(code, **more)
+        self.assertEqual((cell["status"], cell.get("restored_to"), "session_ended" in cell), (status, self.last, False))
+        return cell
+
+    def test_each_way_to_die(self):
+        self.last = 1
+        for code in ("print('before', flush=True); x.append(2); os._exit(3)", "x.append(2); os.abort()",
+                     "import ctypes; x.clear(); ctypes.string_at(0)"):
+            with self.subTest(code=code):
+                cell = self.dies(code, "crashed")
+                self.assertIn("error", cell)
+        self.assertEqual(api.result(self.s.cell("x")), "[1]")
+
+    def test_what_it_printed_is_kept(self):
+        self.last = 1
+        self.assertEqual(api.text(self.dies("print('before'); os._exit(3)", "crashed")), "before\n")
+
+    def test_one_who_does_not_listen(self):
+        self.last = 1
+        cell = self.dies("import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass", "limit",
+                         timeout=0.5)
+        self.assertEqual(cell["limit"]["kind"], "wall")
+        self.assertEqual(api.result(self.s.cell("x")), "[1]")
+
+    def test_the_journal_has_it(self):
+        self.last = 1
+        self.dies("os._exit(3)", "crashed")
+        self.assertEqual(self.s.client.get(self.s.path + "/cells/2").json["restored_to"], 1)
+
+
+class Back(api.Case):
+    def setUp(self):
+        self.s = self.session()
+        self.s.cell("x = 1; open('a', 'w').write('one')")
+        self.s.cell("x = 2; open('a', 'w').write('two'); open('b', 'w').write('new')")
+        self.s.cell("import os; x = 3; os.unlink('a')")
+
+    def rollback(self, to, status=200):
+        answer = self.s.client.post(self.s.path + "/rollback", to=to)
+        self.assertEqual(answer.status, status, answer)
+        return answer
+
+    def listed(self):
+        return self.s.client.get(self.s.path + "/checkpoints").json["checkpoints"]
+
+    def test_variables_and_files(self):
+        self.s.cell("1")
+        self.assertEqual(self.rollback(1).json["id"], self.s.id)
+        cell = self.s.cell("import os; x, open('a').read(), os.listdir()")
+        self.assertEqual(api.result(cell), "(1, 'one', ['a'])")
+        self.assertEqual((cell["n"], cell["files"]), (5, []))
+
+    def test_forward_again_is_no_way(self):
+        self.s.cell("1")
+        self.rollback(2)
+        answer = self.rollback(3, status=409)
+        self.assertEqual(answer.json["error"]["code"], "no_checkpoint")
+        self.assertIn("there are", answer.json["error"]["message"])
+        self.assertEqual(api.result(self.s.cell("x")), "2")
+
+    def test_the_list(self):
+        self.assertTrue(api.wait_until(lambda: self.listed()[-1]["n"] == 3))
+        points = self.listed()
+        self.assertEqual([p["n"] for p in points][-3:], [1, 2, 3])
+        self.assertTrue(all(p["lost"] == [] for p in points))
+        self.s.cell("7")
+        self.assertEqual(self.listed()[-1]["n"], 4)
+
+    def test_what_is_lost(self):
+        self.s.cell("import threading, time, socket\n"
+                    "threading.Thread(target=time.sleep, args=(600,), name='worker-1', daemon=True).start()\n"
+                    "pair = socket.socketpair()")
+        self.assertTrue(api.wait_until(lambda: self.listed()[-1]["n"] == 4))
+        lost = self.listed()[-1]["lost"]
+        self.assertIn("thread worker-1", lost)
+        self.assertEqual(sum(l.startswith("socket") for l in lost), 2)
+        self.rollback(4)
+        self.assertIn("thread worker-1", api.text(self.s.cell("print(1)"), "stderr"))
+
+    def test_bad_requests(self):
+        for body in ({}, {"to": "1"}, {"to": -1}, {"to": 1.5}, {"to": 1, "x": 2}, {"to": 2 ** 32}):
+            with self.subTest(body=body):
+                self.assertEqual(self.s.client.post(self.s.path + "/rollback", **body).status, 400)
+
+    def test_a_large_file_comes_back(self):
+        self.s.cell("open('big', 'wb').write(b'x' * 100_000_000)")
+        self.s.cell("os.unlink('big')")
+        self.s.cell("1")
+        self.rollback(4)
+        self.assertEqual(api.result(self.s.cell("os.path.getsize('big')")), "100000000")
+
+    def test_an_open_file(self):
+        self.s.cell("f = open('log', 'w+'); f.write('abc'); f.flush()")
+        self.s.cell("f.write('def'); f.flush()")
+        self.s.cell("1")
+        self.rollback(4)
+        self.assertEqual(api.result(self.s.cell("f.write('X'); f.flush(); f.tell(), open('log').read()")), "(4, 'abcX')")
+
+
+class Undo(api.Case):
+    def setUp(self):
+        self.s = self.session()
+
+    def test_nothing_is_left_of_what_fails(self):
+        self.s.cell("x = [1]; open('a', 'w').write('one')")
+        cell = self.s.cell("x.append(2); open('a', 'w').write('two'); open('b', 'w'); 1/0", on_error="rollback")
+        self.assertEqual((cell["status"], cell["error"]["name"], cell["restored_to"]), ("error", "ZeroDivisionError", 1))
+        self.assertEqual(api.result(self.s.cell("import os; x, open('a').read(), os.listdir()")), "([1], 'one', ['a'])")
+
+    def test_the_first_cell(self):
+        cell = self.s.cell("x = 1; 1/0", on_error="rollback")
+        self.assertEqual(cell["restored_to"], 0)
+        self.assertEqual(api.result(self.s.cell("'x' in globals()")), "False")
+
+    def test_what_ends_well_stays(self):
+        self.assertNotIn("restored_to", self.s.cell("x = 1", on_error="rollback"))
+        self.assertEqual(api.result(self.s.cell("x")), "1")
+
+    def test_a_crash_takes_its_files_along(self):
+        self.s.cell("x = 1")
+        cell = self.s.cell("open('a', 'w').write('one'); import os; os._exit(1)", on_error="rollback")
+        self.assertEqual((cell["status"], cell["restored_to"]), ("crashed", 1))
+        self.assertEqual(api.result(self.s.cell("import os; os.listdir()")), "[]")
+
+    def test_a_word_that_is_none(self):
+        self.assertEqual(self.s.client.post(self.s.path + "/cells", code="1", on_error="explode").status, 400)
