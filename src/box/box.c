@@ -262,13 +262,9 @@ static int kernel_descriptors(void *ctx, struct err *e)
     struct box_kernel *b = ctx;
     enum { MEANT = 7 };
     int null = open("/dev/null", O_RDONLY);
-    const int from[MEANT] = {null,
-                             b->stdout_fd,
-                             b->stderr_fd,
-                             b->channel_out_fd,
-                             b->channel_in_fd,
-                             b->line_fd,
-                             b->setup_fd};
+    const int from[MEANT] = {
+        null,       b->stdout_fd, b->stderr_fd, b->channel_out_fd, b->channel_in_fd,
+        b->line_fd, b->setup_fd};
 
     if (null < 0 || fd_place(from, MEANT, 0, BOX_CHANNEL_OUT_FD) < 0)
         return err_set(e, errno, "cannot arrange the descriptors");

@@ -455,8 +455,7 @@ int filter_compile(bool has_memory_cgroup, struct filter *ret, struct err *e)
         begin(SCMP_ACT_ALLOW, &last, e) < 0 || begin(SCMP_ACT_ALLOW, &guest, e) < 0)
         return -1;
     if (allow_calls(calls, e) < 0 || refuse_arguments(arguments, e) < 0 ||
-        refuse_making(last, has_memory_cgroup, e) < 0 ||
-        refuse_guest(guest, e) < 0)
+        refuse_making(last, has_memory_cgroup, e) < 0 || refuse_guest(guest, e) < 0)
         return -1;
     if (export_program(calls, &ret->programs[FILTER_CALLS], e) < 0 ||
         export_program(arguments, &ret->programs[FILTER_ARGUMENTS], e) < 0 ||

@@ -298,12 +298,8 @@ void call_notebook(struct request *r)
     notebook_begin(&b->out);
     struct MHD_Response *response = MHD_create_response_from_callback(
         MHD_SIZE_UNKNOWN, 64 << 10, read_notebook, b, notebook_done);
-    if (!response)
-        bug("out of memory (a notebook)");
-    response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, NOTEBOOK_TYPE);
+    response_begin(response, NOTEBOOK_TYPE);
     response_header(response, MHD_HTTP_HEADER_CONTENT_DISPOSITION,
                     "attachment; filename=\"session.ipynb\"");
-    response_header(response, "X-Content-Type-Options", "nosniff");
-    response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     request_reply(r, 200, response);
 }

@@ -82,12 +82,10 @@ static void file_headers(struct MHD_Response *response, const struct fetch *f,
 
     header_disposition(&disposition, f->path);
     http_time(a->mtime_ns, modified, sizeof(modified));
-    response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, header_media_type(f->path));
+    response_begin(response, header_media_type(f->path));
     response_header(response, MHD_HTTP_HEADER_CONTENT_DISPOSITION, buf_text(&disposition));
     response_header(response, MHD_HTTP_HEADER_ACCEPT_RANGES, "bytes");
     response_header(response, MHD_HTTP_HEADER_LAST_MODIFIED, modified);
-    response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-    response_header(response, "X-Content-Type-Options", "nosniff");
     /* Should a browser show it after all: as a page of no one's, which can run nothing. */
     response_header(response, "Content-Security-Policy", "sandbox; default-src 'none'");
 }
@@ -396,13 +394,9 @@ static void on_zip_listed(void *ctx, const struct file_answer *a)
     l->zip = zip_new();
     struct MHD_Response *response =
         MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_zip, r, NULL);
-    if (!response)
-        bug("out of memory (a zip)");
-    response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/zip");
+    response_begin(response, "application/zip");
     response_header(response, MHD_HTTP_HEADER_CONTENT_DISPOSITION,
                     "attachment; filename=\"workspace.zip\"");
-    response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-    response_header(response, "X-Content-Type-Options", "nosniff");
     request_reply(r, 200, response);
     transfer_sending(&l->t);
 }

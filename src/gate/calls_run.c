@@ -220,7 +220,7 @@ static void begin(struct run *w)
 {
     struct live *l = live_new(w->gate, w->request->holder, &w->limits, w->environment);
 
-    l->once = l->admitted = true;
+    l->once = true;
     l->opened = on_opened;
     l->run = w;
     w->live = l;

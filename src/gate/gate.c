@@ -20,6 +20,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "gate/inside.h"
 
@@ -59,7 +60,7 @@ static struct gate *gate_of(struct watch *w, size_t offset)
 
 void gate_arm(struct gate *g, int64_t at_ms)
 {
-    int64_t in_ms = at_ms - time_now_ms();
+    int64_t in_ms = at_ms - clock_wall_ms();
 
     if (at_ms >= g->armed_ms)
         return;
@@ -105,14 +106,14 @@ static void expire(struct gate *g, int64_t now_ms)
 
 void gate_expire_soon(struct gate *g)
 {
-    g->expire_ms = time_now_ms() + EXPIRE_AGAIN_MS;
+    g->expire_ms = clock_wall_ms() + EXPIRE_AGAIN_MS;
     gate_arm(g, g->expire_ms);
 }
 
 /* Also a clock that was set does not matter for more than a minute. */
 static void tick(struct gate *g)
 {
-    int64_t now = time_now_ms(), next = now + 60000, at;
+    int64_t now = clock_wall_ms(), next = now + 60000, at;
 
     g->armed_ms = INT64_MAX;
     if (g->n_lives > 0) {
@@ -155,13 +156,13 @@ static void drain(struct gate *g)
 
     g->draining = true;
     g->drain_until_ms =
-        isfinite(drain_s) ? time_now_ms() + (int64_t)(drain_s * 1000) : INT64_MAX - FAREWELL_MS;
+        isfinite(drain_s) ? clock_wall_ms() + (int64_t)(drain_s * 1000) : INT64_MAX - FAREWELL_MS;
     http_stop_accepting(g);
     log_line("draining sessions=%u", g->n_lives);
     runs_refuse(g);
     for (struct live *l = g->lives; l; l = l->next)
         jobs_refuse(l, 503, "draining", "the server is about to stop; try again soon");
-    gate_arm(g, time_now_ms() + 1);
+    gate_arm(g, clock_wall_ms() + 1);
 }
 
 static void on_signal(struct watch *w, uint32_t events)
@@ -189,7 +190,7 @@ static bool any_running(const struct gate *g)
 /* Is it time to leave? Called in every turn. */
 static bool drained(struct gate *g)
 {
-    int64_t now = time_now_ms();
+    int64_t now = clock_wall_ms();
 
     if (g->stopping)
         return true;
@@ -306,7 +307,7 @@ static int open_store(struct gate *g, struct err *e)
                    : err_set(e, errno, "cannot lock the state");
     if (store_open(NULL, &g->store, e) < 0)
         return -1;
-    if (store_sessions_restarted(g->store, time_now_ms(), e) < 0) {
+    if (store_sessions_restarted(g->store, clock_wall_ms(), e) < 0) {
         store_close(g->store);
         return -1;
     }
@@ -331,7 +332,7 @@ int gate_open(struct gate *g, const struct gate_start *start, struct err *e)
         gate_close(g);
         return -1;
     }
-    gate_arm(g, time_now_ms() + 1);
+    gate_arm(g, clock_wall_ms() + 1);
     vessel_ask_state(g->vessel); /* for the first who looks */
     return 0;
 }

@@ -81,7 +81,7 @@ static void on_hangup(struct watch *w, uint32_t events)
         request_resume(r);
         return;
     }
-    c->hung_up_ms = time_now_ms();
+    c->hung_up_ms = clock_wall_ms();
     gate_arm(c->gate, c->hung_up_ms + HANGUP_MS);
 }
 
@@ -442,7 +442,7 @@ static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connectio
                           .uri = xstrdup(uri),
                           .began_us = clock_now_us()};
     r->client->request = r;
-    gate_arm(g, time_now_ms() + CLIENT_ASK_MS);
+    gate_arm(g, clock_wall_ms() + CLIENT_ASK_MS);
     g->n_requests++;
     return r;
 }
@@ -504,7 +504,7 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **o
     if (c->next)
         c->next->at = &c->next;
     g->clients = c;
-    gate_arm(g, time_now_ms() + CLIENT_IDLE_S * 1000);
+    gate_arm(g, clock_wall_ms() + CLIENT_IDLE_S * 1000);
     watch_set(g, &c->socket,
               MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
               EPOLLRDHUP | EPOLLONESHOT);

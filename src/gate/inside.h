@@ -56,7 +56,7 @@ struct watch {
 };
 void watch_set(struct gate *g, struct watch *w, int fd, uint32_t events);
 void watch_clear(struct gate *g, struct watch *w);
-/* Have everything looked at that is due at this time (time_now_ms), or earlier. */
+/* Have everything looked at that is due at this time (clock_wall_ms), or earlier. */
 #define TOKENS_MS 1000 /* how often revoked tokens are looked for */
 void gate_arm(struct gate *g, int64_t at_ms);
 /* Something was forgotten: what is left of it on the disk goes now, and not within a minute. */
@@ -148,7 +148,7 @@ enum body_kind {
 struct body_sink {
     /* Headers are there. Answer to refuse the body before it is sent. */
     void (*begin)(struct request *r);
-    /* A piece; how much of it was taken. Less than all: request_stalled says when to go on. */
+    /* A piece; how much of it was taken. Less than all: set r->stalled; request_resume goes on. */
     size_t (*piece)(struct request *r, const char *data, size_t len);
     /* That was all. */
     void (*end)(struct request *r);
@@ -191,8 +191,7 @@ struct request {
     bool started;  /* begin was called */
     bool in_begin; /* and has suspended the connection */
     bool suspended;
-    bool stalled;    /* the sink cannot take more */
-    bool discarding; /* the rest of the body is of no use */
+    bool stalled; /* the sink cannot take more */
     bool body_over;
     uint64_t discarded;
     struct buf body;
@@ -287,12 +286,14 @@ void reply_later(struct request *r, unsigned status, unsigned seconds, const cha
 /* What a store's failure is to a client; the details go to the log. */
 void reply_store_failed(struct request *r, const struct err *e);
 struct MHD_Response *response_buffer(struct request *r, struct buf *body, const char *type);
+/* What every answer has: nobody may guess at its type, keep it, or show it in a frame of his page. */
+void response_begin(struct MHD_Response *response, const char *type);
 void response_header(struct MHD_Response *response, const char *name, const char *value);
 json_t *time_json(int64_t ms);
-int64_t time_now_ms(void);
 /* Any bytes, as text. */
 json_t *text_json(const char *text);
-char *json_text(const json_t *j); /* compact; the caller's */
+char *json_text(const json_t *j);              /* compact; the caller's */
+void json_add(struct buf *b, const json_t *j); /* the same, behind what is there */
 json_t *page_json(json_t *data, json_t *next);
 
 /* ---- what was asked (ask.c) ---- */
@@ -329,7 +330,6 @@ struct live {
     bool open;
     bool once;          /* a one-shot run: no record, ends with its cell */
     bool listed;        /* counted and in `lives` */
-    bool admitted;      /* a one-shot run that has its turn */
     const char *ending; /* the reason, once it is to end */
     uint32_t cells;
     uint64_t journal; /* bytes of it in the store */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "gate/headers.h"
 #include "gate/inside.h"
 #include "gate/journal.h"
@@ -139,7 +140,7 @@ void jobs_next(struct live *l)
     while (!l->running && l->open && !l->ending && l->queue) {
         struct job *j = l->queue;
         unqueue(j);
-        j->began_ms = time_now_ms();
+        j->began_ms = clock_wall_ms();
         l->running = j;
         int begun = begin(l, j, &e);
         if (begun == 0)
@@ -180,20 +181,13 @@ static void record(struct live *l, const struct job *j, json_t *cell, uint32_t n
         log_line("store error=\"%s\"", e.text);
 }
 
-static int to_buf(const char *data, size_t len, void *ctx)
-{
-    buf_add(ctx, data, len);
-    return 0;
-}
-
 static void answer_cell(struct live *l, struct job *j, struct cell *c)
 {
     struct buf text = {0};
     json_t *cell = cell_json(c);
 
     cell_json_add_end(cell, c);
-    if (json_dump_callback(cell, to_buf, &text, CELL_JSON_FLAGS) < 0)
-        bug("cannot write JSON");
+    json_add(&text, cell);
     count_cell(l->holder, c);
     if (j->stream) {
         request_unwork(j->request);
@@ -222,7 +216,8 @@ static void answer_rollback(struct live *l, struct job *j, const struct cell *c)
     else if (c->error.name && strcmp(c->error.name, NO_POINT) == 0)
         reply_error(r, 409, "no_checkpoint", "%s", c->error.value);
     else
-        reply_error(r, 410, "session_ended", "the session could not be brought back, and has ended");
+        reply_error(r, 410, "session_ended",
+                    "the session could not be brought back, and has ended");
 }
 
 static void answer_variables(struct job *j, const struct cell *c)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/clock.h"
 #include "gate/inside.h"
 
 #define ID_BYTES 18
@@ -37,7 +38,7 @@ struct live *live_new(struct gate *g, struct holder *h, const struct limits *lim
     l->holder = h;
     l->limits = *limits;
     l->environment = environment;
-    l->created_ms = l->active_ms = time_now_ms();
+    l->created_ms = l->active_ms = clock_wall_ms();
     l->idle_timeout_s = INFINITY;
     l->listed = true;
     l->next = g->lives;
@@ -80,7 +81,7 @@ void live_open(struct live *l)
 
 void live_touch(struct live *l)
 {
-    l->active_ms = time_now_ms();
+    l->active_ms = clock_wall_ms();
     if (isfinite(l->idle_timeout_s))
         gate_arm(l->gate, l->active_ms + (int64_t)(l->idle_timeout_s * 1000));
 }
@@ -135,7 +136,7 @@ json_t *live_json(const struct live *l)
 {
     bool busy = l->running != NULL;
     /* A busy one begins to be idle now at the earliest. */
-    int64_t active = busy || l->transfers ? time_now_ms() : l->active_ms;
+    int64_t active = busy || l->transfers ? clock_wall_ms() : l->active_ms;
 
     return json_pack(
         "{s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:I,s:O}", "id", l->id, "status", busy ? "busy" : "idle",
@@ -178,10 +179,11 @@ static void finish(struct live *l)
     struct gate *g = l->gate;
     struct err e;
 
-    if (!l->once && l->open && store_session_end(g->store, l->id, l->ending, time_now_ms(), &e) < 0)
+    if (!l->once && l->open &&
+        store_session_end(g->store, l->id, l->ending, clock_wall_ms(), &e) < 0)
         log_line("store error=\"%s\"", e.text);
     unlist(l);
-    if (l->once && l->admitted) {
+    if (l->once) {
         g->n_runs--;
         runs_next(g);
     }

@@ -15,10 +15,12 @@ void response_header(struct MHD_Response *response, const char *name, const char
         bug("cannot add the header %s", name);
 }
 
-/* What every answer has: nobody may guess at its type, keep it, or show it in a frame of his page. */
-static void common_headers(struct MHD_Response *response, const char *type)
+void response_begin(struct MHD_Response *response, const char *type)
 {
+    if (!response)
+        bug("out of memory (an answer)");
     response_header(response, "X-Content-Type-Options", "nosniff");
+    response_header(response, "X-Frame-Options", "DENY");
     response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     if (type)
         response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
@@ -32,9 +34,7 @@ struct MHD_Response *response_buffer(struct request *r, struct buf *body, const 
     struct MHD_Response *response =
         MHD_create_response_from_buffer_with_free_callback(len, data ? data : xcalloc(1, 1), free);
 
-    if (!response)
-        bug("out of memory (an answer of %zu bytes)", len);
-    common_headers(response, type);
+    response_begin(response, type);
     return response;
 }
 
@@ -68,12 +68,17 @@ static int to_buf(const char *data, size_t len, void *ctx)
     return 0;
 }
 
+void json_add(struct buf *b, const json_t *j)
+{
+    if (json_dump_callback(j, to_buf, b, CELL_JSON_FLAGS) < 0)
+        bug("cannot write JSON");
+}
+
 static struct MHD_Response *json_response(struct request *r, json_t *body)
 {
     struct buf text = {0};
 
-    if (json_dump_callback(body, to_buf, &text, CELL_JSON_FLAGS) < 0)
-        bug("cannot write JSON");
+    json_add(&text, body);
     buf_add(&text, "\n", 1);
     json_decref(body);
     return response_buffer(r, &text, "application/json");
@@ -137,14 +142,6 @@ void reply_store_failed(struct request *r, const struct err *e)
 }
 
 /* ---- values ---- */
-
-int64_t time_now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 json_t *time_json(int64_t ms)
 {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "gate/inside.h"
 #include "gate/journal.h"
 #include "session/cell_json.h"
@@ -78,18 +79,14 @@ struct stream *stream_new(struct request *r)
     struct MHD_Response *response =
         MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_some, s, done);
 
-    if (!response)
-        bug("out of memory (a stream)");
     s->request = r;
     s->next = streams;
     if (streams)
         streams->prev = s;
     streams = s;
-    s->spoke_ms = time_now_ms();
+    s->spoke_ms = clock_wall_ms();
     gate_arm(r->gate, s->spoke_ms + COMMENT_MS);
-    response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream; charset=utf-8");
-    response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-    response_header(response, "X-Content-Type-Options", "nosniff");
+    response_begin(response, "text/event-stream; charset=utf-8");
     response_header(response, "X-Accel-Buffering", "no"); /* nginx would hold it back */
     request_reply(r, 200, response);
     return s;
@@ -97,19 +94,13 @@ struct stream *stream_new(struct request *r)
 
 /* ---- events ---- */
 
-static int to_buf(const char *data, size_t len, void *ctx)
-{
-    buf_add(ctx, data, len);
-    return 0;
-}
-
 static void wake(struct stream *s)
 {
     if (s->over)
         request_answer_holds(s->request, &s->held, s->out.cap);
     else
         request_holds(s->request, &s->held, s->out.cap);
-    s->spoke_ms = time_now_ms();
+    s->spoke_ms = clock_wall_ms();
     request_resume(s->request);
 }
 
@@ -121,8 +112,7 @@ static bool has_room(const struct stream *s, size_t max)
 static void event(struct stream *s, const char *name, const json_t *data)
 {
     buf_add_fmt(&s->out, "event: %s\ndata: ", name);
-    if (json_dump_callback(data, to_buf, &s->out, CELL_JSON_FLAGS) < 0)
-        bug("cannot write JSON");
+    json_add(&s->out, data);
     buf_add(&s->out, "\n\n", 2);
     wake(s);
 }

@@ -38,7 +38,7 @@
 #define SETUP_FD 3
 #define FILES_FD 4
 #define LINE_FD 5
-#define COPIED_MOST (1ULL << 30) /* of a workspace whose memory has no limit */
+#define COPIED_MOST (1ULL << 30)  /* of a workspace whose memory has no limit */
 #define LIST_BYTES (MSG_SIZE / 2) /* in one message of a list; one more path fits in any case */
 
 struct init {
@@ -438,10 +438,10 @@ _Noreturn static void loop(struct init *in)
         fds[1] = (struct pollfd){.fd = in->setup, .events = POLLIN};
         fds[2] = (struct pollfd){.fd = in->points.line, .events = POLLIN};
         nfds_t moving = transfers_poll(&in->transfers, fds + FIXED);
-        const struct timespec *patience =
-            !in->plan->has_cgroup || points_tick(&in->points) >= 0 ? &watch
-            : in->changes.watch.started                            ? &while_watching
-                                                                   : NULL;
+        const struct timespec *patience = !in->plan->has_cgroup || points_tick(&in->points) >= 0
+                                              ? &watch
+                                          : in->changes.watch.started ? &while_watching
+                                                                      : NULL;
         /* SIGCHLD gets in here only: a child that died after reap() is not slept over. */
         int ready = ppoll(fds, FIXED + moving, patience, &none);
         reap(in);
@@ -472,7 +472,8 @@ static void on_signal(int signal)
 }
 
 /* Descriptors: only the three we talk on, and until we are attached the ways into the cgroup. */
-static void arrange_descriptors(const struct init_ends *ends, struct box_ways *ways, struct init *in)
+static void arrange_descriptors(const struct init_ends *ends, struct box_ways *ways,
+                                struct init *in)
 {
     enum { ENDS = 3 };
     static int placed[CGROUP_HIERARCHIES];

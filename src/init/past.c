@@ -186,7 +186,8 @@ static int copy_out(const struct version *v, int to, struct err *e)
 
 static struct timespec time_of(uint64_t ns)
 {
-    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+    return (struct timespec){.tv_sec = (time_t)(ns / 1000000000u),
+                             .tv_nsec = (long)(ns % 1000000000u)};
 }
 
 static int make_file(const char *path, struct err *e)

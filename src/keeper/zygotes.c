@@ -29,8 +29,9 @@ static int write_program(int fd, const struct sock_fprog *p)
 {
     uint32_t len = p->len;
 
-    return fd_write_all(fd, &len, sizeof(len)) < 0 ? -1
-                                                   : fd_write_all(fd, p->filter, len * sizeof(*p->filter));
+    return fd_write_all(fd, &len, sizeof(len)) < 0
+               ? -1
+               : fd_write_all(fd, p->filter, len * sizeof(*p->filter));
 }
 
 /* The programs that the zygote has not on yet as a file, with their lengths before them. */
@@ -258,8 +259,8 @@ int zygote_ask(struct state *s, const struct box *b, struct err *e)
 {
     struct zygote *z = &s->zygotes[b->plan.environment];
     cleanup_buf struct buf m = {0};
-    int fds[ZYGOTE_FDS] = {b->far.kernel_setup, b->far.out, b->far.err, b->far.cell_out,
-                           b->far.cell_in, b->far.kernel_line};
+    int fds[ZYGOTE_FDS] = {b->far.kernel_setup, b->far.out,     b->far.err,
+                           b->far.cell_out,     b->far.cell_in, b->far.kernel_line};
 
     msg_begin(&m, ZYGOTE_MAKE);
     fields_put_u32(&m, b->id);

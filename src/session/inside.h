@@ -99,9 +99,9 @@ struct course {
     bool insisted;        /* we sent SIGINT again */
     bool restored;        /* another interpreter has taken the dead one's place */
     uint32_t restored_to;
-    bool killed;          /* we sent SIGKILL */
-    const char *fault;    /* how the interpreter broke the rules: a sentence, or NULL */
-    bool done;            /* DONE came, with: */
+    bool killed;       /* we sent SIGKILL */
+    const char *fault; /* how the interpreter broke the rules: a sentence, or NULL */
+    bool done;         /* DONE came, with: */
     unsigned done_status;
     uint32_t exit_code;
     struct meter_reading before;

@@ -101,7 +101,8 @@ void session_created(struct session *s, uint32_t box, struct fields *f, struct m
     s->from_pool = fields_get_u8(f) != 0;
     unsigned meter = fields_get_u8(f);
     s->state = IDLE;
-    if (f->failed || meter_init(&s->meter, meter, m, N_SOURCES) < 0 || session_take_sources(s, m, N_SOURCES) < 0) {
+    if (f->failed || meter_init(&s->meter, meter, m, N_SOURCES) < 0 ||
+        session_take_sources(s, m, N_SOURCES) < 0) {
         session_failed(s, "the keeper's answer cannot be understood");
         return;
     }

@@ -54,7 +54,8 @@ enum file_msg {
     FILE_USAGE = 6,   /* u32 req: what the box has used; asked where there is no cgroup to read */
     FILE_LIST = 7,    /* u32 req: every regular file, in the order of their paths' bytes */
     FILE_DELETE = 8,  /* u32 req, text path: a file, or a directory with all that is in it */
-    FILE_RESTORE = 9, /* u32 req, u32 n: the interpreter is dead; let the one take its place that has the
+    FILE_RESTORE =
+        9, /* u32 req, u32 n: the interpreter is dead; let the one take its place that has the
                          state after this cell, and make the workspace what it was then. POINT_NEWEST:
                          the newest, and the workspace stays */
     FILE_POINTS = 10, /* u32 req: which states are kept */
@@ -68,9 +69,10 @@ enum file_msg {
                            peak_bytes, u64 times that no further process could be started */
     FILE_ENTRIES = 21,  /* u32 req, then as many as fit: u64 size, u64 mtime_ns, bytes path; then
                            FILE_DONE ends the list (E2BIG: there are more) */
-    FILE_RESTORED = 22, /* u32 req, u32 n: the state is that after cell n; fds: the cell's frames, where
+    FILE_RESTORED =
+        22, /* u32 req, u32 n: the state is that after cell n; fds: the cell's frames, where
                            orders go, stdout, stderr. ENOENT: none waits */
-    FILE_POINT = 23,    /* u32 req, u32 n, u32 up to which cell nothing changed, u64 ms since 1970, u64
+    FILE_POINT = 23, /* u32 req, u32 n, u32 up to which cell nothing changed, u64 ms since 1970, u64
                            bytes that it alone has, bytes lost (a line each); then FILE_DONE */
 };
 
@@ -123,9 +125,10 @@ enum setup_msg {
     SETUP_DONE = 16,   /* this half is ready (init; fd: the network namespace that it made) */
     SETUP_SHORT = 18,  /* init, where no cgroup is: the box was over its memory limit */
     SETUP_FAILED = 17, /* text step, text why: it has exited */
-    SETUP_WAITS = 19,  /* init: u32 pid, u8 whether it waits still: one that is not the guest's to end */
-    SETUP_LIVE = 20,   /* init; fd: a pidfd of the kernel process, from now on this one */
-    SETUP_DIED = 21,   /* init: u32 wait status of that one */
+    SETUP_WAITS =
+        19, /* init: u32 pid, u8 whether it waits still: one that is not the guest's to end */
+    SETUP_LIVE = 20, /* init; fd: a pidfd of the kernel process, from now on this one */
+    SETUP_DIED = 21, /* init: u32 wait status of that one */
 };
 
 /* The kernel process and those that wait speak to init; who speaks is told by the kernel (SCM_CREDENTIALS). */
@@ -143,8 +146,8 @@ enum line_msg {
 };
 
 enum waiting_msg {
-    WAITING_WAKE = 1, /* fds: stdout, stderr, the cell's frames, its orders, the line */
-    WAITING_AGED = 2, /* others are newer: be ended first */
+    WAITING_WAKE = 1,  /* fds: stdout, stderr, the cell's frames, its orders, the line */
+    WAITING_AGED = 2,  /* others are newer: be ended first */
     WAITING_WEIGH = 3, /* how much has it alone? */
 
     WAITING_WEIGHT = 16, /* u64 bytes */

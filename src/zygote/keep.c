@@ -54,8 +54,8 @@ static inline __attribute__((always_inline)) long raw_vfork(void)
     register long r8 __asm__("r8") = 0;
     __asm__ volatile("syscall"
                      : "=a"(r)
-                     : "a"(SYS_clone), "D"((long)(CLONE_VM | CLONE_VFORK)), "S"(0L), "d"(0L), "r"(r10),
-                       "r"(r8)
+                     : "a"(SYS_clone), "D"((long)(CLONE_VM | CLONE_VFORK)), "S"(0L), "d"(0L),
+                       "r"(r10), "r"(r8)
                      : "rcx", "r11", "memory");
 #elif defined(__aarch64__)
     register long nr __asm__("x8") = SYS_clone;
@@ -141,7 +141,10 @@ static void leave_behind(int fd, struct buf *lost)
         open_anew(fd);
     } else if (!S_ISCHR(st.st_mode) && !S_ISDIR(st.st_mode)) {
         if (fd > BOX_INIT_FD)
-            note_lost(lost, S_ISSOCK(st.st_mode) ? "socket" : S_ISFIFO(st.st_mode) ? "pipe" : "descriptor",
+            note_lost(lost,
+                      S_ISSOCK(st.st_mode)   ? "socket"
+                      : S_ISFIFO(st.st_mode) ? "pipe"
+                                             : "descriptor",
                       fd);
         put_stopper(fd);
     }
@@ -259,7 +262,8 @@ static void sleep_on(struct own *o)
             break;
         if (in.type == WAITING_WEIGH)
             tell_weight(o->line);
-        if (in.type == WAITING_AGED && write(o->oom_score, AGED_OOM_SCORE, strlen(AGED_OOM_SCORE)) < 0)
+        if (in.type == WAITING_AGED &&
+            write(o->oom_score, AGED_OOM_SCORE, strlen(AGED_OOM_SCORE)) < 0)
             _exit(1);
     }
     fd_close(&o->line);

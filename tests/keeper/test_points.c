@@ -213,8 +213,9 @@ static void cells_without_a_trace_are_reached_too(void **state)
 static void what_is_lost_is_listed(void **state)
 {
     (void)state;
-    run_well("import threading, time\n"
-             "threading.Thread(target=time.sleep, args=(600,), name='worker-1', daemon=True).start()");
+    run_well(
+        "import threading, time\n"
+        "threading.Thread(target=time.sleep, args=(600,), name='worker-1', daemon=True).start()");
     run_well("1");
     assert_non_null(strstr(points(), "thread worker-1"));
 }
