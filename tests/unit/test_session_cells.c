@@ -65,6 +65,7 @@ static void the_code_arrives_as_it_is(void **state)
     assert_int_equal(fields_get_u32(&fields), 1);
     assert_memory_equal(fields_get_bytes(&fields, &len), "a\0b", 3);
     assert_int_equal(len, 3);
+    assert_int_equal(fields_get_u8(&fields), 0); /* what is before it need not be kept */
     assert_true(fields_end(&fields));
 }
 
@@ -82,7 +83,7 @@ static void a_long_cell_arrives_whole(void **state)
     for (int i = 0; i < 10000 && !fake_heard(&f, &frame); i++)
         fake_turn(&f);
     assert_int_equal(frame.type, CELL_RUN);
-    assert_int_equal(frame.len, len + 8);
+    assert_int_equal(frame.len, len + 9);
     assert_memory_equal(frame.data + 8, code, len);
     fake_finish(&f, DONE_OK);
     assert_int_equal(f.cell->status, CELL_OK);
