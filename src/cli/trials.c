@@ -114,14 +114,15 @@ static const struct trial table[] = {
     {
         .name = "descriptors",
         .claim = "none of ours leaks into a box",
-        .code = "fds = sorted(int(f) for f in os.listdir('/proc/self/fd'))\n"
-                "extra = [f for f in fds if f > 5]\n" /* the channel and the line to init: see box.h */
-                "live = []\n"
-                "for f in extra:\n"
-                "    try: os.fstat(f); live.append(f)\n"
-                "    except OSError: pass\n"
-                "say(not live, f'besides stdio and the channels: {live}' if live\n"
-                "    else 'stdio, one channel and a line to init')\n",
+        .code =
+            "fds = sorted(int(f) for f in os.listdir('/proc/self/fd'))\n"
+            "extra = [f for f in fds if f > 5]\n" /* the channel and the line to init: see box.h */
+            "live = []\n"
+            "for f in extra:\n"
+            "    try: os.fstat(f); live.append(f)\n"
+            "    except OSError: pass\n"
+            "say(not live, f'besides stdio and the channels: {live}' if live\n"
+            "    else 'stdio, one channel and a line to init')\n",
         .essential = true,
     },
     {

@@ -251,8 +251,10 @@ static void allow_pids(struct state *s, struct box *b)
     uint64_t pids = b->limits.pids;
     struct err ignored;
 
-    if (b->n_waiting > 0) /* else nobody takes the interpreter's place, and nothing is to be started */
-        cgroup_limit_pids(&s->cgroups, b->id, pids == LIMIT_NONE ? pids : pids + b->n_waiting, &ignored);
+    if (b->n_waiting >
+        0) /* else nobody takes the interpreter's place, and nothing is to be started */
+        cgroup_limit_pids(&s->cgroups, b->id, pids == LIMIT_NONE ? pids : pids + b->n_waiting,
+                          &ignored);
 }
 
 static void on_waits(struct state *s, struct box *b, pid_t pid, bool waits)

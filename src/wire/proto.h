@@ -133,11 +133,11 @@ enum setup_msg {
 
 /* The kernel process and those that wait speak to init; who speaks is told by the kernel (SCM_CREDENTIALS). */
 enum line_msg {
-    LINE_HERE = 1,  /* the first word: this is the kernel process */
-    LINE_WANT = 2,  /* u32 seq, u32 n: it would fork one that waits, with the state after cell n */
-    LINE_WAITS = 3, /* u32 n, bytes lost (a line each); fd: where it waits */
+    LINE_HERE = 1,   /* the first word: this is the kernel process */
+    LINE_WANT = 2,   /* u32 seq, u32 n: it would fork one that waits, with the state after cell n */
+    LINE_WAITS = 3,  /* u32 n, bytes lost (a line each); fd: where it waits */
     LINE_FAILED = 4, /* u32 seq: it could not fork */
-    LINE_SAME = 5,  /* u32 n: cell n has changed nothing */
+    LINE_SAME = 5,   /* u32 n: cell n has changed nothing */
 
     /* with the seq of what they answer */
     LINE_GO = 16,    /* fork now */

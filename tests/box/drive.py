@@ -260,7 +260,11 @@ class Shared(Inside):
     """In a box of its own, but of a retort that runs other programs too: for a machine where starting one
     takes long. What is to be seen of retort's own start and end is not seen so."""
 
-    END = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    # The interpreter dies while no cell runs: from everything else a session recovers.
+    END = """import _signal
+_signal.signal(_signal.SIGALRM, _signal.SIG_DFL)
+_signal.pthread_sigmask(_signal.SIG_UNBLOCK, [_signal.SIGALRM])
+_signal.setitimer(_signal.ITIMER_REAL, 0.05)"""
     idle = []  # (flags, retort) that wait for their next program, which gets a fresh box; the newest last
     IDLE_MAX = 4
     statuses = []  # of those that were not needed any more
@@ -290,7 +294,10 @@ class Shared(Inside):
         """For the next program, once its session has ended. A program may have left it so that this cannot be had:
         then it is its last."""
         try:
-            ended = ended or repl.cell(self.END, 20 * slow).get("session_ended")
+            if not ended:
+                cell = repl.cell(self.END, 20 * slow)
+                ended = cell.get("session_ended") or cell.get("status") == "ok"
+                time.sleep(0.05 + 0.1 * slow)
         except (TimeoutError, EOFError):
             ended = False
         if ended:
@@ -315,9 +322,10 @@ class Shared(Inside):
                 if cell.session not in sessions:
                     sessions[cell.session] = self.take(flags)
                     meters.append(self.meter(program, sessions[cell.session].process, outcome))
-                ended[cell.session] = False
                 answer = sessions[cell.session].cell(program.code(i, facts, self.side),
                                                      deadline - time.monotonic(), timeout)
+                if cell.session not in ended and answer.get("n") != 1:
+                    outcome.trouble.append("the session of another program goes on")
                 ended[cell.session] = answer.get("session_ended", False)
                 outcome.cells.append(answer)
         except (TimeoutError, EOFError):
@@ -330,7 +338,7 @@ class Shared(Inside):
             for meter in meters:
                 meter.over.set()
             for name, repl in sessions.items():
-                self.give_back(flags, repl, ended[name], outcome)
+                self.give_back(flags, repl, ended.get(name, False), outcome)
 
     @classmethod
     def end_idle(cls, but=0):

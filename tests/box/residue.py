@@ -244,6 +244,7 @@ def main():
         residue.round("retort killed with -9", residue.killed, options.kills)
         residue.round("retort run, half of them stopped by a signal", residue.run_once, options.runs)
         residue.round(f"{options.boxes} boxes in one keeper", residue.one_keeper, min(1, options.boxes))
+        residue.round(f"{options.boxes} deaths in one session", residue.one_session, min(1, options.boxes))
         if options.churn and not options.user:
             residue.round(f"{options.churn} s of sessions made and ended", residue.churn, 1)
     finally:

@@ -3,7 +3,8 @@
  *
  * The input is a list of messages: a byte of flags (1: with a descriptor, 2: a cell's end comes
  * first, 4: the owner asks for everything anew first, 8: he cancels his list at its next entry, 16: he
- * closes the session at his next answer), a byte of length, and the bytes. */
+ * closes the session at his next answer, 32: the interpreter dies first, 64: with the four pipes of another),
+ * a byte of length, and the bytes. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
@@ -124,9 +125,18 @@ static void ask_everything(struct fake *f)
     owner.waiting += owner.list != NULL;
 }
 
+static void die(struct fake *f)
+{
+    struct err e;
+
+    session_run(f->session, "1", 1, 0, &e);
+    fake_died(f, SIGSEGV, false);
+}
+
 static void send_answers(struct fake *f, const uint8_t *data, size_t size)
 {
     cleanup_fd int file = memfd_create("file", MFD_CLOEXEC);
+    int pipes[4] = {-1, -1, -1, -1}; /* kept open: what is written to them goes somewhere */
     struct err e;
 
     while (size >= 2 && f->session) {
@@ -142,13 +152,24 @@ static void send_answers(struct fake *f, const uint8_t *data, size_t size)
             ask_everything(f);
         owner.cancel |= (flags & 8) != 0;
         owner.close |= (flags & 16) != 0;
+        if (flags & 32)
+            die(f);
+        if (!f->session)
+            break;
+        if ((flags & 64) && pipes[0] < 0)
+            fake_successor(f, pipes);
         buf_room(&b, 1);
         buf_add(&b, data, len);
-        msg_send(f->files, &b, &file, flags & 1, &e);
+        if ((flags & 64) != 0)
+            msg_send(f->files, &b, pipes, 4, &e);
+        else
+            msg_send(f->files, &b, &file, flags & 1, &e);
         fake_turn(f);
         data += len;
         size -= len;
     }
+    for (unsigned i = 0; i < 4; i++)
+        fd_close(&pipes[i]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -117,6 +117,11 @@ class Kernel:
             channel.wait()
             self.job, channel.received = channel.received[0], channel.received[1:]
         kind, body = self.job
+        if kind != frames.CHECK and self.outcome is None:
+            # What comes now runs code of the user's, and the last cell must not be lost with it.
+            if points is not None and points.due is not None and self.keep():
+                return
+            points = self.points
         if kind == frames.RUN:
             if self.outcome is None:
                 n, code, undoable = frames.read_run(body)

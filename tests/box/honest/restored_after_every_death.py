@@ -1,7 +1,7 @@
 # tries: die in every way, and go on with the variables
 # within: 90
 # %% a
-import ctypes, os, signal, sys
+import ctypes, os, signal
 import numpy as np
 import pandas as pd
 count = [0]
@@ -38,19 +38,12 @@ os.kill(os.getpid(), signal.SIGKILL)
 # restored: 7
 os.killpg(0, signal.SIGTERM)
 # %% a
-# status: crashed, limit
-# restored: 7
-sys.setrecursionlimit(10**8)
-def deep(n):
-    return [deep(n + 1)]
-deep(0)
-# %% a
 # status: crashed
 # restored: 7
 signal.alarm(1)
 signal.pause()
 # %% a
-assert sys.getrecursionlimit() < 10**8 and count == [0, 1, 2]
+assert count == [0, 1, 2]
 import subprocess, threading
 assert subprocess.run(["echo", "x"], capture_output=True).stdout == b"x\n"
 done = []

@@ -56,18 +56,3 @@ os._exit(1)
 # %% b
 # prints: 1
 print(kept)
-# %% c
-import os, time
-kept = 5
-# %% c
-os.register_at_fork(before=lambda: time.sleep(0.02))
-os.register_at_fork(after_in_child=lambda: time.sleep(1000))
-# %% c
-kept = 6
-# %% c
-# status: crashed
-# restored: 1
-os._exit(1)
-# %% c
-# prints: 5
-print(kept)

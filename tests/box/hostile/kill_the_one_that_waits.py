@@ -68,8 +68,12 @@ ends("SIOCSPGRP", by_owner(lambda fd, pid: fcntl.ioctl(fd, SIOCSPGRP, struct.pac
 ends("ptrace", lambda pid: call(PTRACE, 16, pid, 0, 0))
 pid = waiting()
 attempt("its memory", lambda: open(f"/proc/{pid}/mem", "r+b"))
-attempt("what it has open", os.listdir, f"/proc/{pid}/fd")
-attempt("who goes first when memory is short", lambda: open(f"/proc/{pid}/oom_score_adj", "w").write("1000"))
+# An ordinary user has one uid for everything, and with that /proc shows the numbers of its descriptors, and takes
+# a word on who goes first.
+if OUTSIDE or os.stat(f"/proc/{pid}/fd").st_uid != os.getuid():
+    attempt("what it has open", os.listdir, f"/proc/{pid}/fd")
+    attempt("who goes first when memory is short", lambda: open(f"/proc/{pid}/oom_score_adj", "w").write("1000"))
+attempt("one of its descriptors", os.readlink, f"/proc/{pid}/fd/0")
 attempt("its limits", lambda: call(PRLIMIT, pid, 0, struct.pack("QQ", 1, 1), 0))
 attempt("its processors", os.sched_setaffinity, pid, {0})
 attempt("its priority", os.setpriority, os.PRIO_PROCESS, pid, 19)
