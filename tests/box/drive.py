@@ -295,7 +295,7 @@ _signal.setitimer(_signal.ITIMER_REAL, 0.05)"""
         then it is its last."""
         try:
             if not ended:
-                cell = repl.cell(self.END, 20 * slow)
+                cell = repl.cell(self.END, 20 * slow, "5")
                 ended = cell.get("session_ended") or cell.get("status") == "ok"
                 time.sleep(0.05 + 0.1 * slow)
         except (TimeoutError, EOFError):

@@ -84,10 +84,9 @@ class Points:
 
     def note(self, n, no_trace):
         """Cell n is about to run."""
-        if no_trace and self.due is None:
-            if self.kept is not None:
-                self.same(n)  # what waits is good for it too
-                self.kept = n
+        if no_trace and self.due is None and self.kept is not None:
+            self.same(n)  # what waits is good for it too
+            self.kept = n
         else:
             self.due = n
 
