@@ -151,9 +151,9 @@ class Person(cli.Case):
         t.expect(r"In \[3\]: $")
         t.line("x")
         t.expect(r"Out\[3\]: 1\n")
-        t.line("import os; os._exit(7)")
-        t.expect("retort: the interpreter is gone; the session goes on with the state after cell 1\n")
-        t.expect(r"In \[5\]: $")  # looking at x left no trace
+        t.line("import os; os._exit(7)")  # looking at x left no trace: what was kept is as good after it
+        t.expect("retort: the interpreter is gone; the session goes on with the state after cell 3\n")
+        t.expect(r"In \[5\]: $")
 
     def test_a_memory_limit_is_told(self):
         t = self.session("--memory", "100m")

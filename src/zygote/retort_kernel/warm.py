@@ -224,7 +224,9 @@ def serve(channel, cpus, ready=lambda: None, rehearse=True, keep=None, same=None
 
     def prepare():
         """The first cell copies hundreds of pages from the zygote, or from one that waits."""
+        points, kernel.points = kernel.points, None  # it is no cell of the session's
         _rehearse(kernel, ("1+1",))
+        kernel.points = points
         kernel.channel.open(*channel)
 
     # A box that waits for its first cell has the time for that now.
