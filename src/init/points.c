@@ -256,6 +256,11 @@ void points_reaped(struct points *p, pid_t pid, int status)
         tell_died(p, status);
         return;
     }
+    if (p->expected && pid == p->expected) { /* it could not get as far as to wait */
+        close_range_of_pids(p);
+        reply(p, LINE_NO);
+        return;
+    }
     for (unsigned i = 0; i < p->n; i++)
         if (p->list[i].pid == pid) {
             if (p->waking && i == p->n - 1)

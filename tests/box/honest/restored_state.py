@@ -15,6 +15,7 @@ db.execute("create table t(a)"); db.execute("insert into t values (1)"); db.comm
 db.execute("insert into t values (2)")  # and the transaction stays open
 figure, axes = plt.subplots(); axes.plot([1, 2, 3]); plt.close(figure)
 await asyncio.sleep(0)
+import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (512, 4096))
 os.chdir("/tmp"); os.environ["MARK"] = "x"; os.umask(0o77)
 # %% a
 # status: crashed
@@ -30,6 +31,7 @@ db.commit()
 assert sqlite3.connect("/mnt/data/base.db").execute("select count(*) from t").fetchone() == (2,)
 figure.savefig("/mnt/data/figure.png"); assert os.path.getsize("/mnt/data/figure.png") > 1000
 assert asyncio.new_event_loop().run_until_complete(asyncio.sleep(0, 5)) == 5
+assert resource.getrlimit(resource.RLIMIT_NOFILE) == (512, 4096)
 assert os.getcwd() == "/tmp" and os.environ["MARK"] == "x" and os.umask(0) == 0o77
 # %% a
 await asyncio.sleep(0.01)
