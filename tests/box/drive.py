@@ -297,7 +297,7 @@ _signal.setitimer(_signal.ITIMER_REAL, 0.05)"""
             if not ended:
                 cell = repl.cell(self.END, 20 * slow, "5")
                 ended = cell.get("session_ended") or cell.get("status") == "ok"
-                time.sleep(0.05 + 0.1 * slow)
+                time.sleep(0.05 + 0.3 * slow)  # a busy box may have used up its share of the processor
         except (TimeoutError, EOFError):
             ended = False
         if ended:
