@@ -38,7 +38,9 @@
 #define SETUP_FD 3
 #define FILES_FD 4
 #define LINE_FD 5
-#define COPIED_MOST (1ULL << 30)  /* of a workspace whose memory has no limit */
+/* Copies of the workspace for going back: memory that nobody gives back when it is short. */
+#define COPIED_SHARE 8
+#define COPIED_MOST (1ULL << 30)  /* where memory has no limit */
 #define LIST_BYTES (MSG_SIZE / 2) /* in one message of a list; one more path fits in any case */
 
 struct init {
@@ -525,7 +527,8 @@ void init_run(struct box_init *b, const struct init_ends *ends)
         say_failed(in.setup, "init-workspace", &e);
         _exit(1);
     }
-    in.points.copied_most = b->plan->memory == LIMIT_NONE ? COPIED_MOST : b->plan->memory / 2;
+    in.points.copied_most =
+        b->plan->memory == LIMIT_NONE ? COPIED_MOST : b->plan->memory / COPIED_SHARE;
     points_begin(&in.points, in.setup, LINE_FD, b->plan->has_cgroup ? POINTS : 1);
     say(in.setup, SETUP_DONE, b->network_fd);
     fd_close(&b->network_fd);

@@ -159,6 +159,16 @@ static void thin(struct points *p)
     drop(p, worst);
 }
 
+/* Of the bytes that copies of the workspace may take. */
+static uint64_t room_left(const struct points *p)
+{
+    uint64_t used = 0;
+
+    for (unsigned i = 0; i < p->n; i++)
+        used += p->list[i].past.copied;
+    return used < p->copied_most ? p->copied_most - used : 0;
+}
+
 static void on_waits(struct points *p, struct fields *f, struct msg *m)
 {
     uint32_t n = fields_get_u32(f);
@@ -189,7 +199,7 @@ static void on_waits(struct points *p, struct fields *f, struct msg *m)
                         .taken_ms = clock_wall_ms(),
                         .lost = strndup(lost, len)};
     /* Before the interpreter goes on. A workspace that cannot be copied comes back as far as it was. */
-    past_take(&x->past, last ? &last->past : NULL, p->copied_most, &ignored);
+    past_take(&x->past, last ? &last->past : NULL, room_left(p), &ignored);
     p->n++;
     tell_keeper(p, x->pid, true);
     reply(p, LINE_TAKEN);

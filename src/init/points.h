@@ -35,7 +35,7 @@ struct points {
     bool adopted; /* and is a child of ours */
     struct point list[POINTS]; /* the oldest first */
     unsigned n, max;
-    uint64_t copied_most; /* bytes of the workspace, for one of them */
+    uint64_t copied_most; /* bytes of the workspace, for all of them */
     /* one is being forked: */
     pid_t expected;
     uint32_t seq;
