@@ -197,6 +197,7 @@ static void tell_change(void *ctx, const struct change *c)
     struct change_ctx *x = ctx;
     cleanup_buf struct buf b = {0};
 
+    x->in->points.touched = true;
     msg_begin(&b, FILE_CHANGE);
     fields_put_u32(&b, x->req);
     fields_put_u8(&b, (uint8_t)c->kind);
@@ -293,6 +294,7 @@ static void on_delete(struct init *in, struct fields *f, struct msg *m)
         return;
     int result = files_delete(path, &e);
     changes_forget(&in->changes, path); /* what is gone now was not a cell's doing */
+    in->points.touched = true;
     if (result < 0)
         answer_done(in, req, e.code ? e.code : EIO, e.text);
     else
@@ -316,6 +318,7 @@ static void on_restore(struct init *in, struct fields *f, struct msg *m)
     if (n != POINT_NEWEST && found >= 0) {
         /* What cannot be brought back is missing; the rest is worth having. */
         past_restore(&in->points.list[found].past, &e);
+        in->points.touched = true;
         changes_accept_all(&in->changes);
     }
     if (points_wake(&in->points, n, &e) < 0)
@@ -411,6 +414,7 @@ static void on_transfer_over(void *ctx, uint32_t req, const char *path, const st
         return;
     }
     changes_accept(&in->changes, path); /* an upload is not a change that a cell made */
+    in->points.touched = true;
     answer_done(in, req, 0, "");
 }
 

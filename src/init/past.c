@@ -167,6 +167,15 @@ int past_take(struct past *ret, const struct past *before, uint64_t most, struct
     return 0;
 }
 
+void past_share(struct past *ret, const struct past *before)
+{
+    *ret = (struct past){.list = xcalloc(before->n + 1, sizeof(*ret->list)), .n = before->n};
+    for (unsigned i = 0; i < before->n; i++) {
+        ret->list[i] = before->list[i];
+        ret->list[i]->refs++;
+    }
+}
+
 /* ---- going back ---- */
 
 static int copy_out(const struct version *v, int to, struct err *e)

@@ -21,6 +21,8 @@ struct past {
 /* The workspace now. `before` may be NULL. Not more than `most` bytes are copied: what is over it can be
  * brought back only as long as nobody changes it. */
 int past_take(struct past *ret, const struct past *before, uint64_t most, struct err *e);
+/* Nothing has changed since. */
+void past_share(struct past *ret, const struct past *before);
 void past_done(struct past *p);
 
 /* Make the workspace what it was. Nobody else may be at work in it. -1: not all of it could be: the error

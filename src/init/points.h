@@ -35,6 +35,7 @@ struct points {
     bool adopted; /* and is a child of ours */
     struct point list[POINTS]; /* the oldest first */
     unsigned n, max;
+    bool touched;         /* files have changed since the last one */
     uint64_t copied_most; /* bytes of the workspace, for all of them */
     /* one is being forked: */
     pid_t expected;
