@@ -107,7 +107,7 @@ static const struct trial table[] = {
         .name = "processes",
         .claim = "/proc shows the box's own processes only",
         .code = "p = sorted(int(d) for d in os.listdir('/proc') if d.isdigit())\n"
-                "say(len(p) <= 4 and p[0] == 1 and os.getpid() < 100,\n"
+                "say(len(p) <= 4 and p[0] == 1 and os.getpid() < 1000,\n"
                 "    f'{len(p)} processes, this one is {os.getpid()}')\n",
         .essential = true,
     },

@@ -234,9 +234,19 @@ void points_begin(struct points *p, int setup, int line, unsigned max)
     p->setup = setup;
     p->line = line;
     memset(p->near, -1, sizeof(p->near));
-    if (setsockopt(line, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 || p->last_pid < 0 ||
-        set_next(p, BOX_GUEST_PID) < 0)
+    if (setsockopt(line, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
         fd_close(&p->last_pid); /* nobody can be kept: sessions end with their interpreter */
+}
+
+/* The kernel process is the first in the box; what it starts has numbers beyond those that wait. It has not
+ * begun yet. Should it be faster than we are, its first few are below them. */
+static void on_here(struct points *p, pid_t pid)
+{
+    bool first = !p->waking;
+
+    p->live = pid;
+    if (first && p->last_pid >= 0 && set_next(p, BOX_GUEST_PID) < 0)
+        fd_close(&p->last_pid);
 }
 
 void points_hear(struct points *p)
@@ -252,7 +262,7 @@ void points_hear(struct points *p)
     }
     fields_init(&f, m.data, r > 0 ? m.len : 0);
     if (r > 0 && m.type == LINE_HERE && p->live == 0)
-        p->live = m.from;
+        on_here(p, m.from);
     else if (r > 0 && m.type == LINE_WANT)
         on_want(p, &f, &m);
     else if (r > 0 && m.type == LINE_WAITS)

@@ -51,8 +51,7 @@ struct points {
 
 /* While /proc/sys is still there. */
 void points_open_last_pid(struct points *p);
-/* The guest's processes begin where its numbers do. At most so many are kept: where no cgroup counts their
- * memory, one. */
+/* At most so many are kept: one, where no cgroup counts their memory. */
 void points_begin(struct points *p, int setup, int line, unsigned max);
 /* The line is readable. */
 void points_hear(struct points *p);
