@@ -246,16 +246,22 @@ int session_run_undoable(struct session *s, const char *code, size_t len, uint64
     return run(s, code, len, timeout_ms, true, e);
 }
 
+/* For what runs like a cell and is none: what threads wrote since the last one belongs to the next. */
+static void set_aside(struct session *s)
+{
+    s->cell = cell_new(0, "", 0);
+    s->aside = s->out;
+    s->out = (struct collector){0};
+    session_collect(s);
+}
+
 int session_variables(struct session *s, uint64_t timeout_ms, struct err *e)
 {
     struct buf *b = &s->vessel->frame;
 
     if (session_must_be_idle(s, e) < 0)
         return -1;
-    s->cell = cell_new(0, "", 0);
-    s->aside = s->out;
-    s->out = (struct collector){0};
-    session_collect(s);
+    set_aside(s);
     b->len = 0;
     frame_begin(b, CELL_VARIABLES);
     begin(s, timeout_ms);
@@ -266,10 +272,7 @@ int session_rollback(struct session *s, uint32_t n, struct err *e)
 {
     if (session_must_be_idle(s, e) < 0)
         return -1;
-    s->cell = cell_new(0, "", 0);
-    s->aside = s->out;
-    s->out = (struct collector){0};
-    session_collect(s);
+    set_aside(s);
     vessel_enter(s->vessel);
     course_rollback(s, n);
     vessel_leave(s->vessel);

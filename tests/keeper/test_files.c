@@ -14,26 +14,11 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
-#include "keeper/keeper.h"
-#include "session/session.h"
+#include "house.h"
 #include "wire/proto.h"
 
-#define PATIENCE_MS 240000 /* an emulated machine is slow */
-
-static struct keeper keeper;
-static struct vessel *vessel;
-static struct session *session;
-static bool opened, done;
+static bool done;
 static char told[4096]; /* what the last cell did to files: "+created ~changed -deleted" */
-
-static void on_opened(void *ctx, struct session *s, const struct err *e)
-{
-    (void)ctx;
-    (void)s;
-    if (e)
-        fail_msg("a session did not open: %s", e->text);
-    opened = true;
-}
 
 static void on_done(void *ctx, struct session *s, struct cell *c)
 {
@@ -51,49 +36,10 @@ static void on_done(void *ctx, struct session *s, struct cell *c)
     cell_free(c);
 }
 
-static void wait_until(const bool *flag)
-{
-    struct err e = {0};
-
-    if (vessel_wait(vessel, flag, PATIENCE_MS, &e) != 1)
-        fail_msg("nothing came in time: %s", e.text);
-}
-
-static int start(void **state)
-{
-    static char name[] = "default", python[] = "/usr/bin/python3", preload[] = "";
-    static const struct environment environment = {
-        .name = name, .python = python, .preload = preload};
-    struct keeper_options o = {.environments = &environment, .n_environments = 1};
-    struct err e = {0};
-    (void)state;
-
-    limits_default(&o.limits);
-    if (keeper_start(&o, &keeper, &e) < 0)
-        fail_msg("keeper_start: %s", e.text);
-    vessel = vessel_new(keeper.fd, &e);
-    return vessel ? 0 : -1;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    vessel_free(vessel);
-    keeper_stop(&keeper);
-    return 0;
-}
-
 static int setup(void **state)
 {
-    static const struct session_events events = {.opened = on_opened, .done = on_done};
-    struct limits limits;
     (void)state;
-
-    limits_default(&limits);
-    limits.files = 30000;
-    opened = false;
-    session = session_open(vessel, 0, &limits, &events, NULL);
-    wait_until(&opened);
+    house_session(30000, on_done);
     return 0;
 }
 
@@ -110,7 +56,7 @@ static const char *run(const char *code)
 
     done = false;
     assert_int_equal(session_run(session, code, strlen(code), 0, &e), 0);
-    wait_until(&done);
+    house_wait(&done);
     return told;
 }
 
@@ -150,7 +96,7 @@ static int delete_it(const char *path)
     struct err e;
 
     assert_non_null(session_ask_delete(session, path, on_answer, &o, &e));
-    wait_until(&o.answered);
+    house_wait(&o.answered);
     return o.code;
 }
 
@@ -160,7 +106,7 @@ static int get_it(const char *path)
     struct err e;
 
     assert_non_null(session_ask_get(session, path, on_answer, &o, &e));
-    wait_until(&o.answered);
+    house_wait(&o.answered);
     return o.code;
 }
 
@@ -170,7 +116,7 @@ static struct outcome list(void)
     struct err e;
 
     assert_non_null(session_ask_list(session, on_entry, on_answer, &o, &e));
-    wait_until(&o.answered);
+    house_wait(&o.answered);
     return o;
 }
 
@@ -192,7 +138,7 @@ static void uploads_side_by_side(void **state)
         assert_non_null(r[i]);
     }
     for (int i = 16; i < 20; i++) /* init takes 16 */
-        wait_until(&o[i].answered);
+        house_wait(&o[i].answered);
     for (int i = 0; i < 20; i++) {
         if (!o[i].answered) {
             assert_int_equal(write(pipes[i], "hello", 5), 5);
@@ -201,7 +147,7 @@ static void uploads_side_by_side(void **state)
         close(pipes[i]);
     }
     for (int i = 0; i < 20; i++) {
-        wait_until(&o[i].answered);
+        house_wait(&o[i].answered);
         refused += o[i].code == EBUSY;
         assert_true(o[i].code == 0 || o[i].code == EBUSY);
     }
@@ -251,7 +197,7 @@ static void files_do_not_wait_for_cells(void **state)
     assert_int_equal(get_it("a"), 0);
     assert_int_equal(delete_it("a"), 0);
     assert_false(done);
-    wait_until(&done);
+    house_wait(&done);
     assert_string_equal(told, "");
 }
 
@@ -292,5 +238,5 @@ int main(void)
         test(files_do_not_wait_for_cells),
         test(large_workspaces_are_told_truthfully),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, house_open, house_close);
 }

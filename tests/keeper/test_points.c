@@ -12,25 +12,13 @@
 
 #include <cmocka.h>
 
-#include "keeper/keeper.h"
-#include "session/session.h"
+#include "house.h"
 #include "wire/proto.h"
 
-#define PATIENCE_MS 240000 /* an emulated machine is slow */
+#define FILES 1000
 
-static struct keeper keeper;
-static struct vessel *vessel;
-static struct session *session;
-static bool opened, done;
+static bool done;
 static struct cell *last;
-
-static void on_opened(void *ctx, struct session *s, const struct err *e)
-{
-    (void)ctx, (void)s;
-    if (e)
-        fail_msg("a session did not open: %s", e->text);
-    opened = true;
-}
 
 static void on_done(void *ctx, struct session *s, struct cell *c)
 {
@@ -40,48 +28,10 @@ static void on_done(void *ctx, struct session *s, struct cell *c)
     done = true;
 }
 
-static void wait_until(const bool *flag)
-{
-    struct err e = {0};
-
-    if (vessel_wait(vessel, flag, PATIENCE_MS, &e) != 1)
-        fail_msg("nothing came in time: %s", e.text);
-}
-
-static int start(void **state)
-{
-    static char name[] = "default", python[] = "/usr/bin/python3", preload[] = "";
-    static const struct environment environment = {
-        .name = name, .python = python, .preload = preload};
-    struct keeper_options o = {.environments = &environment, .n_environments = 1};
-    struct err e = {0};
-    (void)state;
-
-    limits_default(&o.limits);
-    if (keeper_start(&o, &keeper, &e) < 0)
-        fail_msg("keeper_start: %s", e.text);
-    vessel = vessel_new(keeper.fd, &e);
-    return vessel ? 0 : -1;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    vessel_free(vessel);
-    keeper_stop(&keeper);
-    return 0;
-}
-
 static int setup(void **state)
 {
-    static const struct session_events events = {.opened = on_opened, .done = on_done};
-    struct limits limits;
     (void)state;
-
-    limits_default(&limits);
-    opened = false;
-    session = session_open(vessel, 0, &limits, &events, NULL);
-    wait_until(&opened);
+    house_session(FILES, on_done);
     return 0;
 }
 
@@ -101,7 +51,7 @@ static const char *run(const char *code)
 
     done = false;
     assert_int_equal(session_run(session, code, strlen(code), 0, &e), 0);
-    wait_until(&done);
+    house_wait(&done);
     for (unsigned i = 0; i < last->n_outputs; i++)
         if (last->outputs[i].kind == OUTPUT_RESULT)
             return last->outputs[i].parts[0].data;
@@ -121,7 +71,7 @@ static void go_back(uint32_t n)
 
     done = false;
     assert_int_equal(session_rollback(session, n, &e), 0);
-    wait_until(&done);
+    house_wait(&done);
     assert_true(last->restored && !last->session_ended);
     assert_int_equal(last->restored_to, n);
 }
@@ -158,7 +108,7 @@ static const char *points(void)
 
     l = (struct listed){0};
     assert_non_null(session_ask_points(session, on_point, on_listed, &l, &e));
-    wait_until(&l.answered);
+    house_wait(&l.answered);
     return l.text;
 }
 
@@ -248,7 +198,7 @@ static void there_is_no_way_to_what_was_not_kept(void **state)
     run_well("1");
     done = false;
     assert_int_equal(session_rollback(session, 77, &e), 0);
-    wait_until(&done);
+    house_wait(&done);
     assert_true(!last->session_ended && !last->restored);
     assert_string_equal(last->error.name, NO_POINT);
     assert_non_null(strstr(last->error.value, "there are: 1 to 2"));
@@ -265,5 +215,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(old_ones_are_thinned, setup, teardown),
         cmocka_unit_test_setup_teardown(there_is_no_way_to_what_was_not_kept, setup, teardown),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, house_open, house_close);
 }
