@@ -135,13 +135,15 @@ static void back_to_an_earlier_cell(void **state)
     run_well("x = 2; open('a', 'w').write('two'); open('b', 'w').write('new')");
     run_well("import os; x = 3; os.unlink('a')");
     run_well("x"); /* so that the third is kept */
+    go_back(2);
+    assert_string_equal(run("x, open('a').read(), open('b').read()"), "(2, 'two', 'new')");
     go_back(1);
     assert_string_equal(run("import os; x, open('a').read(), os.listdir()"), "(1, 'one', ['a'])");
     assert_int_equal(last->n_files, 0);
-    assert_int_equal(last->n, 5);
+    assert_int_equal(last->n, 6);
     run_well("x = 10");
     run("os._exit(1)");
-    assert_int_equal(last->restored_to, 6);
+    assert_int_equal(last->restored_to, 7);
     assert_string_equal(run("x"), "10");
 }
 
