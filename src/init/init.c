@@ -337,6 +337,8 @@ static void on_points(struct init *in, struct fields *f, struct msg *m)
         fields_put_u32(&b, req);
         fields_put_u32(&b, x->n);
         fields_put_u32(&b, x->up_to);
+        fields_put_u32(&b, x->undone_from);
+        fields_put_u32(&b, x->undone_to);
         fields_put_u64(&b, (uint64_t)x->taken_ms);
         fields_put_u64(&b, points_weigh(x));
         fields_put_text(&b, x->lost);

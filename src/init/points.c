@@ -222,8 +222,15 @@ static void on_same(struct points *p, struct fields *f, const struct msg *m)
 {
     uint32_t n = fields_get_u32(f);
 
-    if (fields_end(f) && m->from == p->live && p->n > 0 && n > p->list[p->n - 1].up_to)
-        p->list[p->n - 1].up_to = n;
+    if (!fields_end(f) || m->from != p->live || p->n == 0 || n <= p->list[p->n - 1].up_to)
+        return;
+    struct point *x = &p->list[p->n - 1];
+    if (x->gone_back && n > x->up_to + 1) {
+        x->undone_from = x->up_to + 1;
+        x->undone_to = n - 1;
+    }
+    x->gone_back = false;
+    x->up_to = n;
 }
 
 void points_begin(struct points *p, int setup, int line, unsigned max)
@@ -383,10 +390,27 @@ static int wake_one(struct points *p, struct err *e)
     return err_set(e, ENOENT, "no process waits to take its place");
 }
 
+bool point_has(const struct point *x, uint32_t n)
+{
+    bool undone = x->undone_to && x->undone_from <= n && n <= x->undone_to;
+
+    return x->n <= n && n <= x->up_to && !undone;
+}
+
+/* It is gone back to there. One gap is remembered: what is before an older one is given up. */
+static void point_go_back(struct point *x, uint32_t n)
+{
+    if (x->undone_to && n > x->undone_to)
+        x->n = x->undone_to + 1;
+    x->undone_from = x->undone_to = 0;
+    x->up_to = n;
+    x->gone_back = true;
+}
+
 int points_find(const struct points *p, uint32_t n)
 {
     for (unsigned i = p->n; i-- > 0;)
-        if (n == POINT_NEWEST || (p->list[i].n <= n && n <= p->list[i].up_to))
+        if (n == POINT_NEWEST || point_has(&p->list[i], n))
             return (int)i;
     return -1;
 }
@@ -404,7 +428,7 @@ int points_wake(struct points *p, uint32_t n, struct err *e)
     while (p->n > (unsigned)found + 1)
         drop(p, p->n - 1);
     if (n != POINT_NEWEST)
-        p->list[found].up_to = n;
+        point_go_back(&p->list[found], n);
     return wake_one(p, e);
 }
 

@@ -19,9 +19,11 @@
 
 struct point {
     pid_t pid;
-    uint32_t n;     /* the state after this cell */
-    uint32_t up_to; /* and after those that followed, which changed nothing */
-    int line;       /* where it waits */
+    uint32_t n;                      /* the state after this cell */
+    uint32_t up_to;                  /* and after those that followed, which changed nothing */
+    uint32_t undone_from, undone_to; /* but not after these, from which it was gone back; 0: none */
+    bool gone_back;                  /* to up_to: what follows it is undone */
+    int line;                        /* where it waits */
     int64_t taken_ms;
     char *lost;       /* a line each */
     struct past past; /* the workspace */
@@ -59,6 +61,7 @@ void points_hear(struct points *p);
 void points_reaped(struct points *p, pid_t pid, int status);
 /* What is due by now; the time until the next, in ms, or -1. */
 int points_tick(struct points *p);
+bool point_has(const struct point *x, uint32_t n);
 /* Which of them has the state after this cell (POINT_NEWEST: the newest), or -1. */
 int points_find(const struct points *p, uint32_t n);
 /* Have it fork a successor; those that are newer go. -1 with ENOENT: there is none. What came of it is told by

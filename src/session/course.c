@@ -140,17 +140,27 @@ void course_rollback(struct session *s, uint32_t n)
         kill_it(s); /* init is mute: it cannot be restored, nor used */
 }
 
+static void note_reach(struct course *k, uint32_t from, uint32_t to)
+{
+    k->reachable |= from <= k->restore_to && k->restore_to <= to;
+    if (from < to)
+        buf_add_fmt(&k->there, "%s%u to %u", k->there.len ? ", " : "", from, to);
+    else
+        buf_add_fmt(&k->there, "%s%u", k->there.len ? ", " : "", from);
+}
+
 void course_point(struct session *s, const struct session_point *p)
 {
     struct course *k = &s->course;
 
     if (k->there.len > THERE_MOST)
         return; /* no sound init has so many */
-    k->reachable |= p->n <= k->restore_to && k->restore_to <= p->up_to;
-    if (p->n < p->up_to)
-        buf_add_fmt(&k->there, "%s%u to %u", k->there.len ? ", " : "", p->n, p->up_to);
-    else
-        buf_add_fmt(&k->there, "%s%u", k->there.len ? ", " : "", p->n);
+    if (p->undone_to) {
+        note_reach(k, p->n, p->undone_from - 1);
+        note_reach(k, p->undone_to + 1, p->up_to);
+    } else {
+        note_reach(k, p->n, p->up_to);
+    }
 }
 
 void course_points_told(struct session *s)

@@ -241,17 +241,27 @@ static int on_entries(struct session *s, uint32_t req, struct fields *f)
     return 0;
 }
 
+/* A gap between the first and the last, or none. */
+static bool undone_well(const struct session_point *p)
+{
+    return p->undone_to == 0
+               ? p->undone_from == 0
+               : p->n < p->undone_from && p->undone_from <= p->undone_to && p->undone_to < p->up_to;
+}
+
 static int on_point(struct session *s, uint32_t req, struct fields *f)
 {
     struct file_request *r = request_find(s, req);
     struct session_point p = {.n = fields_get_u32(f), .up_to = fields_get_u32(f)};
     size_t len;
 
+    p.undone_from = fields_get_u32(f);
+    p.undone_to = fields_get_u32(f);
     p.taken_ms = (int64_t)fields_get_u64(f);
     p.memory = fields_get_u64(f);
     const char *lost = fields_get_bytes(f, &len);
     if (!fields_end(f) || (r && r->type != FILE_POINTS) || p.n > p.up_to || p.taken_ms < 0 ||
-        memchr(lost, '\0', len))
+        !undone_well(&p) || memchr(lost, '\0', len))
         return -1;
     if (!r && s->cell && req == s->course.points_req)
         course_point(s, &p);

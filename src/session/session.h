@@ -245,10 +245,11 @@ struct file_request *session_ask_space(struct session *s, file_answered *done, v
                                        struct err *e);
 /* `point` for each state that is kept, the oldest first, then `done`. */
 struct session_point {
-    uint32_t n, up_to; /* the state after these cells */
-    int64_t taken_ms;  /* since 1970 */
-    uint64_t memory;   /* bytes that nothing else of the session shares */
-    const char *lost;  /* what it does not have, a line each */
+    uint32_t n, up_to;               /* the state after these cells */
+    uint32_t undone_from, undone_to; /* but for these; 0: none */
+    int64_t taken_ms;                /* since 1970 */
+    uint64_t memory;                 /* bytes that nothing else of the session shares */
+    const char *lost;                /* what it does not have, a line each */
 };
 typedef void point_listed(void *ctx, const struct session_point *p);
 struct file_request *session_ask_points(struct session *s, point_listed *point, file_answered *done,

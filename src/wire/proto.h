@@ -72,8 +72,10 @@ enum file_msg {
     FILE_RESTORED =
         22, /* u32 req, u32 n: the state is that after cell n; fds: the cell's frames, where
                            orders go, stdout, stderr. ENOENT: none waits */
-    FILE_POINT = 23, /* u32 req, u32 n, u32 up to which cell nothing changed, u64 ms since 1970, u64
-                           bytes that it alone has, bytes lost (a line each); then FILE_DONE */
+    FILE_POINT =
+        23, /* u32 req, u32 n, u32 up to which cell nothing changed, u32 and u32 which of them
+                           are undone (0, 0: none), u64 ms since 1970, u64 bytes that it alone has, bytes
+                           lost (a line each); then FILE_DONE */
 };
 
 #define POINT_NEWEST UINT32_MAX

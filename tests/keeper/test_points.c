@@ -191,20 +191,42 @@ static void old_ones_are_thinned(void **state)
     assert_non_null(strstr(text, "29-29"));
 }
 
-static void there_is_no_way_to_what_was_not_kept(void **state)
+/* What is said instead. */
+static const char *no_way_to(uint32_t n)
 {
     struct err e = {0};
-    (void)state;
 
-    run_well("x = 1");
-    run_well("1");
     done = false;
-    assert_int_equal(session_rollback(session, 77, &e), 0);
+    assert_int_equal(session_rollback(session, n, &e), 0);
     house_wait(&done);
     assert_true(!last->session_ended && !last->restored);
     assert_string_equal(last->error.name, NO_POINT);
-    assert_non_null(strstr(last->error.value, "there are: 1 to 2"));
+    return last->error.value;
+}
+
+static void there_is_no_way_to_what_was_not_kept(void **state)
+{
+    (void)state;
+    run_well("x = 1");
+    run_well("1");
+    assert_non_null(strstr(no_way_to(77), "there are: 1 to 2"));
     assert_string_equal(run("x"), "1");
+}
+
+/* A cell that left no trace, after a way back, does not make those reachable that were undone. */
+static void what_was_undone_stays_so(void **state)
+{
+    (void)state;
+    run_well("x = 1");
+    run_well("x = 2");
+    run_well("x = 3");
+    go_back(1);
+    assert_string_equal(run("x"), "1");
+    assert_non_null(strstr(no_way_to(2), "there are: 1, 4"));
+    no_way_to(3);
+    go_back(4);
+    assert_string_equal(run("x"), "1");
+    assert_non_null(strstr(no_way_to(1), "there are: 4 to 5"));
 }
 
 int main(void)
@@ -216,6 +238,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_lost_is_listed, setup, teardown),
         cmocka_unit_test_setup_teardown(old_ones_are_thinned, setup, teardown),
         cmocka_unit_test_setup_teardown(there_is_no_way_to_what_was_not_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_was_undone_stays_so, setup, teardown),
     };
     return cmocka_run_group_tests(tests, house_open, house_close);
 }
