@@ -60,10 +60,29 @@ int guest_check(struct guest *g, const char *code, size_t len, int *ret_state, c
     return g->ways->check(g, code, len, ret_state, ret_indent, e);
 }
 
+int guest_points(struct guest *g, point_listed *point, void *ctx, struct err *e)
+{
+    return g->ways->points(g, point, ctx, e);
+}
+
+int guest_rollback(struct guest *g, uint32_t n, struct err *e)
+{
+    int turn = g->ways->rollback(g, n, e);
+
+    if (turn == 0)
+        g->at = n;
+    return turn;
+}
+
 struct cell *guest_take(struct guest *g)
 {
     struct cell *c = g->cell;
+
     g->cell = NULL;
+    if (c->restored)
+        g->at = c->restored_to;
+    else if (c->n > 0) /* else a server has not run it */
+        g->at = c->n;
     return c;
 }
 

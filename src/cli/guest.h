@@ -35,6 +35,8 @@ struct guest_ways {
                struct err *e);
     int (*check)(struct guest *g, const char *code, size_t len, int *ret_state, char **ret_indent,
                  struct err *e);
+    int (*points)(struct guest *g, point_listed *point, void *ctx, struct err *e);
+    int (*rollback)(struct guest *g, uint32_t n, struct err *e);
 };
 extern const struct guest_ways guest_local, guest_remote;
 
@@ -46,6 +48,7 @@ struct guest {
     struct session *session;       /* guest_local's */
     struct remote *remote;         /* guest_remote's */
     struct cell *cell;             /* the finished one, until it is taken */
+    uint32_t at;                   /* its state is that after this cell */
     bool opened, failed;
     struct err err; /* why it failed */
 };
@@ -74,6 +77,12 @@ int guest_get(struct guest *g, const char *path, int scratch, uint64_t max, int 
 /* Is this a complete piece of Python? See session_check. */
 int guest_check(struct guest *g, const char *code, size_t len, int *ret_state, char **ret_indent,
                 struct err *e);
+
+/* `point` for each state that is kept, the oldest first. */
+int guest_points(struct guest *g, point_listed *point, void *ctx, struct err *e);
+/* Make it what it was after cell n. 0; a set of enum turn that said to stop; or -1: ENOENT where that state is
+ * not kept, which changes nothing. */
+int guest_rollback(struct guest *g, uint32_t n, struct err *e);
 
 /* Give it a cell and wait, without a view: for our own questions. -1 where it came to nothing, or a
  * signal said to stop. The cell is the caller's. */

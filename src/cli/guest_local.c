@@ -1,6 +1,11 @@
 /* guest_local: a guest in a box of our own keeper's. */
 #include "cli/guest.h"
 
+#include <errno.h>
+#include <string.h>
+
+#define POINTS_MS 30000
+
 static void on_opened(void *ctx, struct session *s, const struct err *e)
 {
     struct guest *g = ctx;
@@ -103,6 +108,71 @@ static int local_check(struct guest *g, const char *code, size_t len, int *ret_s
     return session_check(g->session, code, len, ret_state, ret_indent, e);
 }
 
+struct listing {
+    point_listed *point;
+    void *ctx;
+    bool answered;
+    struct err e;
+};
+
+static void on_point(void *ctx, const struct session_point *p)
+{
+    struct listing *l = ctx;
+
+    l->point(l->ctx, p);
+}
+
+static void on_listed(void *ctx, const struct file_answer *a)
+{
+    struct listing *l = ctx;
+
+    l->answered = true;
+    if (a->e)
+        l->e = *a->e;
+}
+
+static int local_points(struct guest *g, point_listed *point, void *ctx, struct err *e)
+{
+    struct listing l = {.point = point, .ctx = ctx};
+    struct file_request *r = session_ask_points(g->session, on_point, on_listed, &l, e);
+
+    if (!r)
+        return -1;
+    owner_wait(g->owner, &l.answered, POINTS_MS);
+    if (!l.answered) {
+        session_file_cancel(r);
+        return err_set(e, ETIMEDOUT, "the box does not answer");
+    }
+    *e = l.e;
+    return l.e.text[0] ? -1 : 0;
+}
+
+static int rolled_back(const struct cell *c, struct err *e)
+{
+    if (c->restored)
+        return 0;
+    if (!c->error.name || strcmp(c->error.name, NO_POINT) != 0)
+        return err_set(e, 0, "the session could not be brought back, and has ended");
+    err_set(e, 0, "%s", c->error.value);
+    e->code = ENOENT;
+    return -1;
+}
+
+static int local_rollback(struct guest *g, uint32_t n, struct err *e)
+{
+    if (session_rollback(g->session, n, e) < 0)
+        return -1;
+    while (!g->cell) {
+        int turn = owner_turn(g->owner, -1, e);
+        if (turn < 0 || turn & (TURN_STOP | TURN_CLOSED))
+            return turn;
+    }
+    struct cell *c = guest_take(g);
+    int result = rolled_back(c, e);
+    cell_free(c);
+    return result;
+}
+
 const struct guest_ways guest_local = {
     .open = local_open,
     .close = local_close,
@@ -112,4 +182,6 @@ const struct guest_ways guest_local = {
     .put = local_put,
     .get = local_get,
     .check = local_check,
+    .points = local_points,
+    .rollback = local_rollback,
 };

@@ -77,10 +77,8 @@ void remote_call_done(struct call **call)
         call_end(*call);
     *call = NULL;
 }
-#define cleanup_call __attribute__((cleanup(remote_call_done)))
 
-/* Wait for it. 0; a set of enum turn that said to stop; or -1 where the owner is lost. */
-static int wait_for(struct guest *g, const struct call *call, struct err *e)
+int remote_wait(struct guest *g, const struct call *call, struct err *e)
 {
     while (!call->over) {
         int turn = owner_turn(g->owner, -1, e);
@@ -210,7 +208,7 @@ static int create(struct guest *g, bool again, struct err *e)
     const struct call_spec spec = {
         .method = "POST", .path = "/v1/sessions", .body = remote_wish(g)};
     cleanup_call struct call *call = call_begin(g->remote->client, &spec);
-    int turn = wait_for(g, call, e);
+    int turn = remote_wait(g, call, e);
 
     if (turn != 0)
         return turn;
@@ -364,7 +362,7 @@ static int remote_put(struct guest *g, const char *name, int fd, struct err *e)
 {
     struct call_spec spec = {.method = "PUT", .upload = true, .upload_fd = fd};
     cleanup_call struct call *call = file_call(g->remote, name, &spec);
-    int turn = wait_for(g, call, e);
+    int turn = remote_wait(g, call, e);
 
     if (turn != 0 || call->status == 200 || call->status == 201)
         return turn;
@@ -415,7 +413,7 @@ static int remote_get(struct guest *g, const char *path, int scratch, uint64_t m
     if (path_check(path, strlen(path)))
         return err_set(e, 0, "not a name for a file");
     cleanup_call struct call *call = file_call(g->remote, path, &spec);
-    int turn = wait_for(g, call, e);
+    int turn = remote_wait(g, call, e);
     if (turn != 0)
         return turn;
     if (call->status != 200)
@@ -435,4 +433,6 @@ const struct guest_ways guest_remote = {
     .put = remote_put,
     .get = remote_get,
     .check = remote_check,
+    .points = remote_points,
+    .rollback = remote_rollback,
 };

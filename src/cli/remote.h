@@ -1,7 +1,8 @@
-/* remote: what the two files of a guest on a server share; nobody else includes it.
+/* remote: what the files of a guest on a server share; nobody else includes it.
  *
  *     guest_remote.c   the session: opening, closing, files, keeping it alive
  *     remote_cell.c    a cell: events, its end, interrupts
+ *     remote_points.c  the states that are kept
  */
 #pragma once
 
@@ -48,6 +49,9 @@ const char *remote_text(const json_t *j, const char *member);
 /* As text; takes it over. */
 char *remote_dump(json_t *j);
 void remote_call_done(struct call **call);
+#define cleanup_call __attribute__((cleanup(remote_call_done)))
+/* Wait for it. 0; a set of enum turn that said to stop; or -1 where the owner is lost. */
+int remote_wait(struct guest *g, const struct call *call, struct err *e);
 /* Say why a call came to nothing. Returns -1. */
 int remote_call_failed(const struct call *call, struct err *e);
 /* A call of the session's, as "/interrupt"; the body is taken over. */
@@ -67,3 +71,7 @@ void remote_interrupt(struct guest *g);
 void remote_tend_cell(struct remote *r, int64_t now_ms);
 /* Whatever there is of one; a running one is broken off. */
 void remote_forget_cell(struct remote *r);
+
+/* ---- remote_points.c ---- */
+int remote_points(struct guest *g, point_listed *point, void *ctx, struct err *e);
+int remote_rollback(struct guest *g, uint32_t n, struct err *e);

@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/program.h"
+#include "cli/undo.h"
 #include "wire/proto.h"
 
 const char repl_help[] =
@@ -22,17 +23,28 @@ const char repl_help[] =
     "\n"
     "An interactive Python session in a sealed box. Ctrl-C interrupts the running\n"
     "cell and keeps the variables; Ctrl-D, exit or quit leave.\n"
+    "%undo goes back to before the last cell that changed something, %undo N to after\n"
+    "cell N, variables and files; %checkpoints lists where it can go.\n"
     "\n"
     "  -o DIR              copy new and changed files, and figures, to DIR\n"
     "  --environment E     a virtual environment (a path) or a configured name\n"
     "  --json              one request a line on stdin, one result a line on stdout:\n"
-    "                      {\"code\":\"…\",\"timeout\":S} or "
-    "{\"interrupt\":true}\n" OPTIONS_SERVER_HELP "\n" OPTIONS_LIMITS_HELP "\n"
+    "                      {\"code\":\"…\",\"timeout\":S}, {\"interrupt\":true},\n"
+    "                      {\"checkpoints\":true} or {\"rollback\":N}\n" OPTIONS_SERVER_HELP
+    "\n" OPTIONS_LIMITS_HELP "\n"
     "The history of lines is kept in memory only, unless RETORT_HISTORY names a file.\n";
 
 /* ---- reading a cell ---- */
 
-enum reading { READ_CELL, READ_NOTHING, READ_LEAVE, READ_STOP, READ_INTERRUPTED, READ_FAILED };
+enum reading {
+    READ_CELL,
+    READ_COMMAND,
+    READ_NOTHING,
+    READ_LEAVE,
+    READ_STOP,
+    READ_INTERRUPTED,
+    READ_FAILED
+};
 
 static bool is_blank(const struct buf *line)
 {
@@ -113,6 +125,10 @@ static enum reading read_cell(struct repl *r, struct input *in, unsigned n, stru
             return READ_NOTHING;
         if (code->len == 0 && says_leave(&line))
             return READ_LEAVE;
+        if (code->len == 0 && undo_is_command(buf_text(&line))) {
+            buf_add(code, line.data, line.len);
+            return READ_COMMAND;
+        }
         if (code->len)
             buf_add(code, "\n", 1);
         if (!blank)
@@ -146,13 +162,15 @@ static int wait_for_cell(struct repl *r, struct err *e)
     return 0;
 }
 
-static int revive(struct repl *r, struct err *e)
+/* *n is the number of the next cell. */
+static int revive(struct repl *r, unsigned *n, struct err *e)
 {
     int turn = repl_fresh(r, e);
 
     if (turn == 0)
         outlet_note(&r->owner.out, "the interpreter is gone, and its variables with it; "
                                    "a fresh session goes on");
+    *n = 1;
     return turn;
 }
 
@@ -170,12 +188,6 @@ static void say_restored(struct repl *r, const struct cell *c)
  * is the number of the next one; a fresh interpreter counts from 1 again. */
 static int run_cell(struct repl *r, const struct buf *code, unsigned *n, int *status, struct err *e)
 {
-    if (guest_ended(&r->guest)) { /* it died while nobody looked */
-        int turn = revive(r, e);
-        if (turn != 0)
-            return turn;
-        *n = 1;
-    }
     snprintf(r->label, sizeof(r->label), "Out[%u]: ", (*n)++);
     if (guest_start(&r->guest, code->data, code->len, 0, e) < 0)
         return -1;
@@ -193,9 +205,7 @@ static int run_cell(struct repl *r, const struct buf *code, unsigned *n, int *st
     cell_free(c);
     if (left || turn)
         return TURN_STOP;
-    if (ended)
-        *n = 1;
-    return ended ? revive(r, e) : 0;
+    return ended ? revive(r, n, e) : 0;
 }
 
 /* ---- the conversation ---- */
@@ -251,13 +261,16 @@ static int converse(struct repl *r, struct input *in, struct err *e)
             return -1;
         if (reading == READ_LEAVE)
             return EXIT_RAN;
-        if (reading != READ_CELL)
+        if (reading != READ_CELL && reading != READ_COMMAND)
             return reading == READ_INTERRUPTED ? EXIT_INTERRUPTED : EXIT_TERMINATED;
         if (program_check("the cell", &code, e) < 0) {
             outlet_note(&r->owner.out, "%s", e->text);
             continue;
         }
-        int status = EXIT_TERMINATED, turn = run_cell(r, &code, &n, &status, e);
+        int status = EXIT_TERMINATED, turn = guest_ended(&r->guest) ? revive(r, &n, e) : 0;
+        if (turn == 0)
+            turn = reading == READ_COMMAND ? undo_command(r, buf_text(&code), e)
+                                           : run_cell(r, &code, &n, &status, e);
         if (turn < 0)
             return -1;
         if (turn > 0)

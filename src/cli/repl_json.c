@@ -2,7 +2,11 @@
  *
  *     ◀ {"code":"x = 1"}                 a cell; "timeout" may give its seconds
  *     ◀ {"interrupt":true}               stop the running cell; has no answer of its own
+ *     ◀ {"checkpoints":true}             which states are kept
+ *     ◀ {"rollback":3}                   what it was after cell 3
  *     ▶ {"n":1,"status":"ok",…}          one answer for each cell, in their order
+ *     ▶ {"checkpoints":[{"n":3,…},…]}    as the HTTP API has them
+ *     ▶ {"restored_to":3}                it is that now
  *     ▶ {"error":{"code":…,"message":…}} for a line that is not a request, in its turn too
  *
  * Requests that come while a cell runs wait in a bounded queue. One that finds it full is refused at
@@ -21,15 +25,18 @@
 #include "cli/program.h"
 #include "cli/repl.h"
 #include "session/cell_json.h"
+#include "session/point_json.h"
 
 #define LINE_MAX_BYTES (32u << 20) /* a program of 16 MiB, escaped */
 #define QUEUE 64
 
 struct request {
-    char *code; /* NULL: only the answer is to be given */
+    enum { ASK_CELL, ASK_POINTS, ASK_ROLLBACK, ANSWER } kind;
+    char *code;
     size_t len;
     uint64_t timeout_ms;
-    char *answer;
+    uint32_t to;  /* a rollback's */
+    char *answer; /* only this is to be given */
 };
 
 struct talk {
@@ -59,17 +66,31 @@ static char *error_text(const char *code, const char *message)
     return text;
 }
 
+static void answer_json(struct talk *t, json_t *json)
+{
+    char *text = json_dumps(json, CELL_JSON_FLAGS);
+
+    assert_that(text);
+    answer(t, text);
+    free(text);
+    json_decref(json);
+}
+
+static void answer_error(struct talk *t, const char *code, const char *message)
+{
+    char *text = error_text(code, message);
+
+    answer(t, text);
+    free(text);
+}
+
 static void answer_cell(struct talk *t, const struct cell *c)
 {
     json_t *json = cell_json(c);
 
     if (c->session_ended)
         json_object_set_new(json, "session_ended", json_true());
-    char *text = json_dumps(json, CELL_JSON_FLAGS);
-    assert_that(text);
-    answer(t, text);
-    free(text);
-    json_decref(json);
+    answer_json(t, json);
 }
 
 /* ---- requests ---- */
@@ -77,9 +98,7 @@ static void answer_cell(struct talk *t, const struct cell *c)
 static void enqueue(struct talk *t, struct request q)
 {
     if (t->n == QUEUE) {
-        char *text = error_text("queue_full", "too many cells are waiting: read the answers first");
-        answer(t, text);
-        free(text);
+        answer_error(t, "queue_full", "too many cells are waiting: read the answers first");
         free(q.code);
         free(q.answer);
         return;
@@ -89,7 +108,7 @@ static void enqueue(struct talk *t, struct request q)
 
 static void refuse(struct talk *t, const char *code, const char *message)
 {
-    enqueue(t, (struct request){.answer = error_text(code, message)});
+    enqueue(t, (struct request){.kind = ANSWER, .answer = error_text(code, message)});
 }
 
 static int parse_timeout(json_t *json, uint64_t *ret, struct err *e)
@@ -118,7 +137,9 @@ static void cell_request(struct talk *t, json_t *json)
     struct err e;
 
     if (!json_is_string(code)) {
-        refuse(t, "invalid_request", "a request is {\"code\":\"…\"} or {\"interrupt\":true}");
+        refuse(t, "invalid_request",
+               "a request is {\"code\":\"…\"}, {\"interrupt\":true}, {\"checkpoints\":true} or "
+               "{\"rollback\":N}");
     } else if (q.len > PROGRAM_MAX) {
         refuse(t, "too_large", "code may have at most 16 MiB");
     } else if (parse_timeout(json_object_get(json, "timeout"), &q.timeout_ms, &e) < 0) {
@@ -128,6 +149,16 @@ static void cell_request(struct talk *t, json_t *json)
         memcpy(q.code, json_string_value(code), q.len);
         enqueue(t, q);
     }
+}
+
+static void rollback_request(struct talk *t, const json_t *to)
+{
+    json_int_t n = json_integer_value(to);
+
+    if (!json_is_integer(to) || n < 0 || n >= UINT32_MAX)
+        refuse(t, "invalid_request", "\"rollback\" is the number of a cell");
+    else
+        enqueue(t, (struct request){.kind = ASK_ROLLBACK, .to = (uint32_t)n});
 }
 
 static void take_line(struct talk *t, const char *line, size_t len)
@@ -146,32 +177,81 @@ static void take_line(struct talk *t, const char *line, size_t len)
     }
     if (json_is_true(json_object_get(json, "interrupt")))
         guest_interrupt(&t->repl->guest); /* at once, past the queue */
+    else if (json_is_true(json_object_get(json, "checkpoints")))
+        enqueue(t, (struct request){.kind = ASK_POINTS});
+    else if (json_object_get(json, "rollback"))
+        rollback_request(t, json_object_get(json, "rollback"));
     else
         cell_request(t, json);
     json_decref(json);
 }
 
+/* ---- states that are kept ---- */
+
+static void add_point(void *ctx, const struct session_point *p)
+{
+    json_array_append_new(ctx, point_json(p));
+}
+
+static int list_points(struct talk *t, struct err *e)
+{
+    json_t *list = json_array();
+
+    if (guest_points(&t->repl->guest, add_point, list, e) == 0) {
+        answer_json(t, json_pack("{s:o}", "checkpoints", list));
+        return 0;
+    }
+    json_decref(list);
+    if (t->repl->owner.lost)
+        return -1;
+    answer_error(t, "no_answer", e->text);
+    return 0;
+}
+
+static int go_back(struct talk *t, uint32_t to, struct err *e)
+{
+    int turn = guest_rollback(&t->repl->guest, to, e);
+
+    if (turn == 0)
+        answer_json(t, json_pack("{s:I}", "restored_to", (json_int_t)to));
+    if (turn >= 0 || t->repl->owner.lost)
+        return turn;
+    answer_error(t, e->code == ENOENT ? "no_checkpoint" : "session_ended", e->text);
+    return 0;
+}
+
 /* ---- the loop ---- */
 
-/* Start what is next in the queue. 0; a set of enum turn; or -1. */
-static int pump(struct talk *t, struct err *e)
+static int take_up(struct talk *t, const struct request *q, struct err *e)
 {
     struct repl *r = t->repl;
+    int turn = 0;
 
+    if (q->kind == ANSWER) {
+        answer(t, q->answer);
+        return 0;
+    }
+    if (guest_ended(&r->guest))
+        turn = repl_fresh(r, e);
+    if (turn != 0)
+        return turn;
+    if (q->kind == ASK_POINTS)
+        return list_points(t, e);
+    if (q->kind == ASK_ROLLBACK)
+        return go_back(t, q->to, e);
+    turn = guest_start(&r->guest, q->code, q->len, q->timeout_ms, e);
+    t->running = turn == 0;
+    return turn;
+}
+
+/* Do what is next in the queue. 0; a set of enum turn; or -1. */
+static int pump(struct talk *t, struct err *e)
+{
     while (!t->running && t->n > 0) {
         struct request q = t->queue[t->first];
         t->first = (t->first + 1) % QUEUE;
         t->n--;
-        int turn = 0;
-        if (q.answer) {
-            answer(t, q.answer);
-        } else {
-            if (guest_ended(&r->guest))
-                turn = repl_fresh(r, e);
-            if (turn == 0)
-                turn = guest_start(&r->guest, q.code, q.len, q.timeout_ms, e);
-            t->running = turn == 0;
-        }
+        int turn = take_up(t, &q, e);
         free(q.code);
         free(q.answer);
         if (turn != 0)

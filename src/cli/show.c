@@ -12,8 +12,7 @@
 
 /* ---- sizes ---- */
 
-/* "12.3 kB", as a person reads a size. */
-static char *human_size(uint64_t bytes, char ret[SHOW_SIZE])
+char *show_size(uint64_t bytes, char ret[SHOW_SIZE])
 {
     static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
     double value = (double)bytes / 1000;
@@ -39,7 +38,7 @@ char *show_limit_size(uint64_t bytes, char ret[SHOW_SIZE])
         i++;
     }
     if (bytes >= 1000000)
-        return human_size(bytes << (10 * i), ret);
+        return show_size(bytes << (10 * i), ret);
     snprintf(ret, SHOW_SIZE, "%llu %s", (unsigned long long)bytes, units[i]);
     return ret;
 }
@@ -98,7 +97,7 @@ static void show_figure(struct show *s, const struct mime_part *image)
     struct err e;
 
     sanitise_name(image->type, type, sizeof(type));
-    human_size(image->len, size);
+    show_size(image->len, size);
     if (!s->export) {
         if (!s->quiet)
             outlet_note(s->out, "figure %u: %s, %s (use -o DIR to keep it)", number, type, size);
@@ -232,8 +231,8 @@ static void show_truncated(struct show *s, const struct cell *c)
 {
     char out[SHOW_SIZE], err[SHOW_SIZE];
 
-    human_size(c->truncated.stdout_bytes, out);
-    human_size(c->truncated.stderr_bytes, err);
+    show_size(c->truncated.stdout_bytes, out);
+    show_size(c->truncated.stderr_bytes, err);
     if (c->truncated.stdout_bytes && c->truncated.stderr_bytes)
         outlet_note(s->out, "%s of stdout and %s of stderr were left out (keep more with --output)",
                     out, err);
@@ -280,7 +279,7 @@ static int copy_file(struct show *s, struct guest *g, const char *path)
         s->failed =
             s->failed || e.code != EFBIG; /* a size that is a lie is the guest's doing too */
     } else if (!s->quiet) {
-        outlet_note(s->out, "wrote %s/%s (%s)", s->export->name, name, human_size(size, size_text));
+        outlet_note(s->out, "wrote %s/%s (%s)", s->export->name, name, show_size(size, size_text));
     }
     return 0;
 }

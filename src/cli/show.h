@@ -35,6 +35,8 @@ void show_end(struct show *s, const struct cell *c);
  * said to stop. */
 int show_files(struct show *s, struct guest *g, const struct cell *c);
 
-/* "64 MiB" for a limit that is a round number, else "12.3 kB". */
+/* "12.3 kB", as a person reads a size. */
 #define SHOW_SIZE 24
+char *show_size(uint64_t bytes, char ret[SHOW_SIZE]);
+/* "64 MiB" for a limit that is a round number, else the same. */
 char *show_limit_size(uint64_t bytes, char ret[SHOW_SIZE]);

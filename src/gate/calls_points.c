@@ -1,8 +1,8 @@
 /* calls_points: the states of a session that are kept, and going back to one. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "gate/calls.h"
+#include "session/point_json.h"
 
 /* ---- which there are ---- */
 
@@ -21,25 +21,11 @@ static void points_free(struct transfer *t)
     free(p);
 }
 
-static json_t *lines_json(const char *text)
-{
-    json_t *list = json_array();
-
-    while (*text) {
-        size_t len = strcspn(text, "\n");
-        json_array_append_new(list, json_stringn(text, len));
-        text += len + (text[len] == '\n');
-    }
-    return list;
-}
-
 static void on_point(void *ctx, const struct session_point *p)
 {
     struct points *all = ctx;
 
-    json_array_append_new(all->list, json_pack("{s:I,s:o,s:I,s:o}", "n", (json_int_t)p->up_to,
-                                               "created_at", time_json(p->taken_ms), "memory",
-                                               (json_int_t)p->memory, "lost", lines_json(p->lost)));
+    json_array_append_new(all->list, point_json(p));
 }
 
 static void on_listed(void *ctx, const struct file_answer *a)

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "gate/inside.h"
 #include "session/cell_json.h"
 #include "session/utf8.h"
@@ -145,14 +145,9 @@ void reply_store_failed(struct request *r, const struct err *e)
 
 json_t *time_json(int64_t ms)
 {
-    char date[32], text[48];
-    time_t seconds = (time_t)(ms / 1000);
-    struct tm tm;
+    char text[CLOCK_TEXT];
 
-    gmtime_r(&seconds, &tm);
-    strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(text, sizeof(text), "%s.%03dZ", date, (int)(ms % 1000));
-    return json_string(text);
+    return json_string(clock_text(ms, text));
 }
 
 json_t *text_json(const char *text)

@@ -232,6 +232,58 @@ class Interrupts(cli.Case):
             self.assertEqual(r.process.wait(cli.PATIENCE), 143)
 
 
+class Checkpoints(cli.Case):
+    def kept(self, r):
+        r.send(checkpoints=True)
+        return r.answer()["checkpoints"]
+
+    def test_the_list(self):
+        with Repl() as r:
+            r.cell("x = 1")
+            r.cell("x = 2")
+            r.cell("3")
+            points = self.kept(r)
+            self.assertEqual([p["n"] for p in points][-2:], [1, 3])
+            for p in points:
+                self.assertEqual(set(p), {"n", "created_at", "memory", "lost"})
+                self.assertRegex(p["created_at"], r"^20\d\d-\d\d-\d\dT[\d:.]+Z$")
+                self.assertEqual(p["lost"], [])
+                self.assertGreater(p["memory"], 0)
+
+    def test_going_back(self):
+        with Repl() as r:
+            r.cell("x = 1; _ = open('a', 'w').write('one')")
+            r.cell("x = 2; _ = open('a', 'w').write('two')")
+            r.send(rollback=1)
+            self.assertEqual(r.answer(), {"restored_to": 1})
+            cell = r.cell("x, open('a').read()")
+            self.assertEqual((result(cell), cell["n"]), ("(1, 'one')", 3))
+
+    def test_where_there_is_no_way(self):
+        with Repl() as r:
+            r.cell("x = 1")
+            r.send(rollback=5)
+            error = r.answer()["error"]
+            self.assertEqual(error["code"], "no_checkpoint")
+            self.assertIn("there are: ", error["message"])
+            for wrong in ("1", -1, 1.5, None, 2 ** 32):
+                r.send(rollback=wrong)
+                self.assertEqual(r.answer()["error"]["code"], "invalid_request")
+            self.assertEqual(result(r.cell("x")), "1")
+
+    def test_in_its_turn(self):
+        with Repl() as r:
+            r.cell("x = 1")
+            r.send(code="x = 2; import time; time.sleep(.3)")
+            r.send(rollback=1)
+            r.send(checkpoints=True)
+            r.send(code="x")
+            self.assertEqual(r.answer()["n"], 2)
+            self.assertEqual(r.answer(), {"restored_to": 1})
+            self.assertEqual(r.answer()["checkpoints"][-1]["n"], 1)
+            self.assertEqual(result(r.answer()), "1")
+
+
 class OrdinaryUser(cli.Case):
     def test_conversation(self):
         with Repl(user=cli.NOBODY) as r:

@@ -1,6 +1,7 @@
 """retort repl at a terminal, as a person uses it, and with its input from a pipe."""
 import os
 import signal
+import time
 
 import cli
 from cli import Terminal
@@ -173,6 +174,54 @@ class Person(cli.Case):
         t.expect(r"In \[3\]: $")
         t.line("x")
         t.expect(r"Out\[3\]: 5\n")
+
+    def test_undo(self):
+        t = self.session()
+        for n, line in enumerate(("x = 1", "x = 2; open('a', 'w').close()", "x = 3"), 1):
+            t.line(line)
+            t.expect(rf"In \[{n + 1}\]: $")
+        t.line("x")
+        t.expect(r"Out\[4\]: 3\n\nIn \[5\]: $")
+        t.line("%undo")
+        t.expect(r"back to the state after cell 2, .*\n\nIn \[5\]: $")
+        t.line("import os; x, os.listdir()")
+        t.expect(r"Out\[5\]: \(2, \['a'\]\)\n\nIn \[6\]: $")
+        t.line("%undo 1")
+        t.expect(r"back to the state after cell 1, .*\n\nIn \[6\]: $")
+        t.line("import os; x, os.listdir()")
+        t.expect(r"Out\[6\]: \(1, \[\]\)\n\nIn \[7\]: $")
+
+    def test_undo_as_far_as_it_goes(self):
+        t = self.session()
+        time.sleep(0.3)  # as a person does: so the beginning is kept
+        t.line("x = 1")
+        t.expect(r"In \[2\]: $")
+        t.line("  %undo ")
+        t.expect(r"back to where the session began.*\n\nIn \[2\]: $")
+        t.line("%undo")
+        t.expect(r"nothing to go back to\n\nIn \[2\]: $")
+        t.line("%undo 7")
+        t.expect(r"the state after cell 7 is not kept; there are: 0.*\n\nIn \[2\]: $")
+        for wrong in ("%undo -1", "%undo x", "%undo 1 2", "%undo 4294967295"):
+            t.line(wrong)
+            t.expect(r"%undo takes nothing, or the number of a cell.*\n\nIn \[2\]: $")
+        t.line("'x' in globals()")
+        t.expect(r"Out\[2\]: False\n")
+
+    def test_checkpoints(self):
+        t = self.session()
+        time.sleep(0.3)
+        t.line("import threading, time; threading.Thread(target=time.sleep, args=(99,), daemon=True, "
+               "name='w' + chr(27) + ']0;t').start()")
+        t.expect(r"In \[2\]: $")
+        t.line("1")
+        t.expect(r"In \[3\]: $")
+        t.line("%checkpoints")
+        t.expect(r"cell  time +memory  lost\n +0  \d\d:\d\d:\d\d +\d\S* .?B\n"
+                 r"\* +2  \d\d:\d\d:\d\d +\d\S* .?B  thread w\?\]0;t\n\nIn \[3\]: $")
+        t.line("%checkpoints please")
+        t.expect(r"%checkpoints takes nothing\n")
+        self.assertNotIn(b"\x1b]0;t", t.seen)
 
     def test_figures(self):
         t = self.session("-o", self.path("out"))

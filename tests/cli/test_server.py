@@ -179,6 +179,10 @@ class Limits(There, test_repl_json.Limits):
     pass
 
 
+class Checkpoints(There, test_repl_json.Checkpoints):
+    pass
+
+
 class Interrupts(There, test_repl_json.Interrupts):
     pass
 

@@ -14,6 +14,7 @@
 #include "session/cell.h"
 #include "session/cell_from_json.h"
 #include "session/cell_json.h"
+#include "session/point_json.h"
 #include "wire/proto.h"
 
 static struct cell *parse(const char *text)
@@ -237,6 +238,53 @@ static void values_are_counted(void **state)
         assert_int_equal(json_count_values(texts[i].text, strlen(texts[i].text)), texts[i].n);
 }
 
+#define POINT(n, time, memory, lost)                                                               \
+    "{\"n\":" n ",\"created_at\":\"" time "\",\"memory\":" memory ",\"lost\":" lost "}"
+#define TIME "2026-11-16T12:00:01.250Z"
+
+/* What is written again, or NULL: it is none. */
+static char *point_again(const char *text)
+{
+    json_t *j = json_loads(text, 0, NULL), *written = NULL;
+    cleanup_free char *lost = NULL;
+    struct session_point p;
+    char *again = NULL;
+    struct err e;
+
+    assert_non_null(j);
+    if (point_from_json(j, &p, &lost, &e) == 0) {
+        written = point_json(&p);
+        again = json_dumps(written, JSON_COMPACT);
+    }
+    json_decref(written);
+    json_decref(j);
+    return again;
+}
+
+static void a_checkpoint(void **state)
+{
+    static const char *const good[] = {POINT("3", TIME, "4096", "[]"),
+                                       POINT("0", TIME, "0", "[\"thread a\",\"pipe 7\"]")};
+    static const char *const bad[] = {"{}",
+                                      "[]",
+                                      POINT("-1", TIME, "0", "[]"),
+                                      POINT("4294967296", TIME, "0", "[]"),
+                                      POINT("1", "yesterday", "0", "[]"),
+                                      POINT("1", TIME "x", "0", "[]"),
+                                      POINT("1", TIME, "\"0\"", "[]"),
+                                      POINT("1", TIME, "0", "{}"),
+                                      POINT("1", TIME, "0", "[1]")};
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        cleanup_free char *again = point_again(good[i]);
+        assert_non_null(again);
+        assert_string_equal(again, good[i]);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_null(point_again(bad[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +295,7 @@ int main(void)
         cmocka_unit_test(counts_are_bounded),
         cmocka_unit_test(values_are_counted),
         cmocka_unit_test(base64_of_every_length),
+        cmocka_unit_test(a_checkpoint),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
