@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -100,6 +101,18 @@ int limits_parse_size(const char *text, uint64_t *ret, struct err *e)
     if (*rest || number >= 1e18)
         return err_set(e, 0, "\"%s\" is not a size: write bytes, or 512k, 64m, 2g", text);
     *ret = (uint64_t)number;
+    return 0;
+}
+
+int limits_parse_checkpoints(const char *text, unsigned *ret, struct err *e)
+{
+    size_t digits = strspn(text, "0123456789");
+    unsigned long n =
+        digits > 0 && digits <= 4 && !text[digits] ? strtoul(text, NULL, 10) : ULONG_MAX;
+
+    if (n > CHECKPOINTS_MAX)
+        return err_set(e, 0, "\"%s\": write how many are kept, 0 to %u", text, CHECKPOINTS_MAX);
+    *ret = (unsigned)n;
     return 0;
 }
 

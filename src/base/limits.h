@@ -11,6 +11,10 @@
 
 #define LIMIT_NONE UINT64_MAX
 
+/* How many earlier states of a session are kept. No limit, since 0 means that: none. */
+#define CHECKPOINTS_DEFAULT 8
+#define CHECKPOINTS_MAX 32
+
 struct limits {
     uint64_t timeout_ms; /* wall time of one cell */
     uint64_t cpu_ms;     /* CPU time of one cell, all processes together */
@@ -33,6 +37,9 @@ int limits_set(struct limits *l, const char *name, const char *value, struct err
 int limits_parse_seconds(const char *text, double *ret, struct err *e);
 /* "512m" → bytes. */
 int limits_parse_size(const char *text, uint64_t *ret, struct err *e);
+
+/* "8" → how many checkpoints are kept. */
+int limits_parse_checkpoints(const char *text, unsigned *ret, struct err *e);
 
 /* Walk over the names, for help texts and JSON: NULL after the last. */
 const char *limits_name(unsigned i);

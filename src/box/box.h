@@ -36,7 +36,7 @@
 #define BOX_WAITING_PID 128
 #define BOX_WAITING_PIDS 128
 #define BOX_GUEST_PID 300
-#define BOX_WAITING_MAX 8
+#define BOX_WAITING_MAX CHECKPOINTS_MAX
 
 /* How to make one box; plain data that travels from the keeper to both halves. */
 struct box_plan {

@@ -55,6 +55,8 @@ static const struct session_events events = {
 static int local_open(struct guest *g, struct err *e)
 {
     g->session = session_open(g->owner->vessel, 0, &g->limits, &events, g);
+    if (g->owner->wish.checkpoints >= 0)
+        session_keep(g->session, (unsigned)g->owner->wish.checkpoints);
     while (!g->opened && !g->failed) {
         int turn = owner_turn(g->owner, -1, e);
         if (turn < 0 || turn & (TURN_SIGINT | TURN_STOP | TURN_CLOSED))

@@ -127,6 +127,8 @@ char *remote_wish(const struct guest *g)
     json_t *j = json_object();
 
     json_object_set_new(j, "limits", limits_wished(g));
+    if (w->checkpoints >= 0)
+        json_object_set_new(j, "checkpoints", json_integer(w->checkpoints));
     if (w->environment)
         json_object_set_new(j, "environment", json_string(w->environment));
     if (w->idle_s)

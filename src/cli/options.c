@@ -8,13 +8,21 @@
 #include "cli/cli.h"
 
 /* Values of the shared options; a verb's own use letters. */
-enum { OPT_HELP = 0x1000, OPT_JSON, OPT_ENVIRONMENT, OPT_SERVER, OPT_TOKEN_FILE, OPT_LIMIT };
+enum {
+    OPT_HELP = 0x1000,
+    OPT_JSON,
+    OPT_ENVIRONMENT,
+    OPT_SERVER,
+    OPT_TOKEN_FILE,
+    OPT_CHECKPOINTS,
+    OPT_LIMIT
+};
 
 #define MAX_OPTIONS 48
 
 void options_init(struct options *o, const char *verb)
 {
-    *o = (struct options){.verb = verb, .environment = "default"};
+    *o = (struct options){.verb = verb, .environment = "default", .checkpoints = -1};
     limits_default(&o->limits);
     opterr = 0;
     optind = 0; /* glibc: start afresh, also the permutation */
@@ -32,6 +40,8 @@ static void merge(const struct option *own, const struct options *o, struct opti
         ret[n++] = (struct option){"environment", required_argument, NULL, OPT_ENVIRONMENT};
     for (unsigned i = 0; o->takes_limits && limits_name(i); i++)
         ret[n++] = (struct option){limits_name(i), required_argument, NULL, OPT_LIMIT + (int)i};
+    if (o->takes_checkpoints)
+        ret[n++] = (struct option){"checkpoints", required_argument, NULL, OPT_CHECKPOINTS};
     if (o->takes_server) {
         ret[n++] = (struct option){"server", required_argument, NULL, OPT_SERVER};
         ret[n++] = (struct option){"token-file", required_argument, NULL, OPT_TOKEN_FILE};
@@ -84,6 +94,19 @@ static int set_limit(struct options *o, unsigned i)
     return -1;
 }
 
+static int set_checkpoints(struct options *o)
+{
+    unsigned n;
+    struct err e;
+
+    if (limits_parse_checkpoints(optarg, &n, &e) < 0) {
+        usage_error(o->verb, "--checkpoints: %s", e.text);
+        return -1;
+    }
+    o->checkpoints = (int)n;
+    return 0;
+}
+
 int options_next(struct options *o, int argc, char **argv, const char *shorts,
                  const struct option *own)
 {
@@ -105,6 +128,9 @@ int options_next(struct options *o, int argc, char **argv, const char *shorts,
             o->server = optarg;
         } else if (c == OPT_TOKEN_FILE) {
             o->token_file = optarg;
+        } else if (c == OPT_CHECKPOINTS) {
+            if (set_checkpoints(o) < 0)
+                return OPTIONS_WRONG;
         } else if (c >= OPT_LIMIT) {
             if (set_limit(o, (unsigned)(c - OPT_LIMIT)) < 0)
                 return OPTIONS_WRONG;

@@ -17,6 +17,7 @@ struct options {
     bool takes_json;
     bool takes_environment;
     bool takes_limits;
+    bool takes_checkpoints;
     bool takes_server; /* and --token-file */
     /* What was given. */
     bool json;
@@ -26,6 +27,7 @@ struct options {
     const char *environment; /* a name or a path; "default" when not given */
     bool environment_given;
     struct limits limits;
+    int checkpoints;       /* -1: not given */
     unsigned limits_given; /* bits, in the order of limits_name */
 };
 

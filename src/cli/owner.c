@@ -67,7 +67,7 @@ int owner_start(struct owner *o, const struct environment *env, const struct lim
     struct keeper_options options = {
         .environments = env, .n_environments = 1, .limits = *limits, .boxes = FEW_BOXES};
 
-    *o = (struct owner){.signal_fd = -1};
+    *o = (struct owner){.signal_fd = -1, .wish.checkpoints = -1};
     if (owner_keep(&options, &o->keeper, &o->vessel, e) < 0)
         return -1;
     outlet_init(&o->out);

@@ -16,8 +16,9 @@
 #include "keeper/keeper.h"
 #include "session/session.h"
 
-/* How a session on a server is asked for. */
+/* What its sessions are to be, besides their limits. */
 struct wish {
+    int checkpoints;         /* how many states they keep; -1: as is usual there. On a server: */
     unsigned limits;         /* bits: which limits are asked for; else the server has its own */
     const char *environment; /* NULL: the server's first */
     unsigned idle_s;         /* 0: as the server has it */
@@ -27,8 +28,8 @@ struct owner {
     struct keeper keeper;
     struct vessel *vessel; /* NULL: boxes are on a server, which is */
     struct client *client;
-    struct wish wish; /* what its sessions are to be */
-    bool lost;        /* it cannot be reached any more: */
+    struct wish wish;
+    bool lost; /* it cannot be reached any more: */
     struct err why;
     int seen; /* of enum turn, while somebody waited who does not care */
     int signal_fd;

@@ -5,12 +5,13 @@
 
 int place_find(struct place *ret, const struct options *o, unsigned idle_s, struct err *e)
 {
-    struct place p = {.remote = o->server != NULL};
+    struct place p = {.remote = o->server != NULL, .wish.checkpoints = o->checkpoints};
 
     if (!p.remote && o->token_file)
         return err_set(e, 0, "--token-file is for a server: give --server too");
     if (p.remote) {
         p.wish = (struct wish){
+            .checkpoints = o->checkpoints,
             .limits = o->limits_given,
             .environment = o->environment_given ? o->environment : NULL,
             .idle_s = idle_s,
@@ -34,6 +35,10 @@ void place_done(struct place *p)
 
 int place_start(const struct place *p, struct owner *ret, const struct options *o, struct err *e)
 {
-    return p->remote ? owner_connect(ret, &p->address, &p->wish, e)
-                     : owner_start(ret, &p->env, &o->limits, e);
+    if (p->remote)
+        return owner_connect(ret, &p->address, &p->wish, e);
+    if (owner_start(ret, &p->env, &o->limits, e) < 0)
+        return -1;
+    ret->wish = p->wish;
+    return 0;
 }

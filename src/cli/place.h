@@ -10,7 +10,7 @@
 struct place {
     bool remote;
     struct environment env; /* here */
-    struct address address; /* there, with: */
+    struct address address; /* there */
     struct wish wish;
 };
 

@@ -22,17 +22,15 @@ const char repl_help[] =
     "usage: retort repl [OPTION]…\n"
     "\n"
     "An interactive Python session in a sealed box. Ctrl-C interrupts the running\n"
-    "cell and keeps the variables; Ctrl-D, exit or quit leave.\n"
-    "%undo goes back to before the last cell that changed something, %undo N to after\n"
-    "cell N, variables and files; %checkpoints lists where it can go.\n"
+    "cell; Ctrl-D, exit or quit leave. %checkpoints lists earlier states, %undo goes\n"
+    "back to the last one, %undo N to that after cell N: variables and files.\n"
     "\n"
     "  -o DIR              copy new and changed files, and figures, to DIR\n"
     "  --environment E     a virtual environment (a path) or a configured name\n"
+    "  --checkpoints N     earlier states that are kept, 0 for none  [8]\n"
     "  --json              one request a line on stdin, one result a line on stdout:\n"
-    "                      {\"code\":\"…\",\"timeout\":S}, {\"interrupt\":true},\n"
-    "                      {\"checkpoints\":true} or {\"rollback\":N}\n" OPTIONS_SERVER_HELP
-    "\n" OPTIONS_LIMITS_HELP "\n"
-    "The history of lines is kept in memory only, unless RETORT_HISTORY names a file.\n";
+    "                      {\"code\":\"…\",\"timeout\":S} or "
+    "{\"interrupt\":true}\n" OPTIONS_SERVER_HELP "\n" OPTIONS_LIMITS_HELP;
 
 /* ---- reading a cell ---- */
 
@@ -302,7 +300,7 @@ static int parse(struct repl *r, int argc, char **argv)
 
     options_init(&r->options, "repl");
     r->options.takes_json = r->options.takes_environment = true;
-    r->options.takes_limits = r->options.takes_server = true;
+    r->options.takes_limits = r->options.takes_server = r->options.takes_checkpoints = true;
     while ((c = options_next(&r->options, argc, argv, "o:", own)) != -1) {
         if (c == OPTIONS_WRONG)
             return EXIT_USAGE;

@@ -13,11 +13,17 @@
 #define NOTEBOOK_PAGE 64
 #define NOTEBOOK_BYTES (1u << 20)
 
-static int ask_on_error(struct request *r, const json_t *on_error, bool *ret)
+static int ask_on_error(struct request *r, const struct live *l, const json_t *on_error, bool *ret)
 {
     const char *word = json_string_value(on_error);
 
     *ret = word && strcmp(word, "rollback") == 0;
+    if (*ret && l->checkpoints == 0) {
+        reply_error(
+            r, 409, "no_checkpoint",
+            "nothing is kept of this session (its \"checkpoints\" is 0): it cannot be undone");
+        return -1;
+    }
     if (!on_error || *ret || (word && strcmp(word, "keep") == 0))
         return 0;
     reply_error(r, 400, "bad_request", "\"on_error\" is \"keep\" or \"rollback\"");
@@ -36,7 +42,7 @@ void call_cell_new(struct request *r)
     if (l && ask_code(r, body, &o.code, &o.len) == 0 &&
         ask_timeout(r, json_object_get(body, "timeout"), r->gate->config->max.timeout_ms,
                     &o.timeout_ms) == 0 &&
-        ask_on_error(r, json_object_get(body, "on_error"), &o.undo) == 0 &&
+        ask_on_error(r, l, json_object_get(body, "on_error"), &o.undo) == 0 &&
         holder_begins_cell(r) == 0)
         job_add(l, r, &o);
     json_decref(body);

@@ -98,6 +98,22 @@ static int ask_idle_timeout(struct request *r, const json_t *value, double *ret)
     return 0;
 }
 
+static int ask_checkpoints(struct request *r, const json_t *value, unsigned *ret)
+{
+    json_int_t n = json_integer_value(value);
+
+    *ret = r->gate->config->checkpoints;
+    if (!value || json_is_null(value))
+        return 0;
+    if (!json_is_integer(value) || n < 0 || n > CHECKPOINTS_MAX) {
+        reply_error(r, 400, "bad_request", "\"checkpoints\" is how many states are kept, 0 to %u",
+                    CHECKPOINTS_MAX);
+        return -1;
+    }
+    *ret = (unsigned)n;
+    return 0;
+}
+
 static int ask_metadata(struct request *r, json_t *value, json_t **ret)
 {
     if (!value || json_is_null(value)) {
@@ -132,18 +148,20 @@ int ask_room(struct request *r, const struct limits *l)
 static void make_session(struct request *r, json_t *body)
 {
     struct limits limits;
-    unsigned environment;
+    unsigned environment, checkpoints;
     double idle_timeout_s;
     json_t *metadata;
 
     if (ask_limits(r, json_object_get(body, "limits"), &limits) < 0 ||
         ask_environment(r, json_object_get(body, "environment"), &environment) < 0 ||
         ask_idle_timeout(r, json_object_get(body, "idle_timeout"), &idle_timeout_s) < 0 ||
+        ask_checkpoints(r, json_object_get(body, "checkpoints"), &checkpoints) < 0 ||
         ask_room(r, &limits) < 0 ||
         ask_metadata(r, json_object_get(body, "metadata"), &metadata) < 0)
         return;
     struct live *l = live_new(r->gate, r->holder, &limits, environment);
     l->idle_timeout_s = idle_timeout_s;
+    l->checkpoints = checkpoints;
     l->metadata = metadata;
     l->creator = r;
     l->opened = on_opened;
@@ -153,8 +171,8 @@ static void make_session(struct request *r, json_t *body)
 
 void call_session_new(struct request *r)
 {
-    static const char *const members[] = {"limits", "idle_timeout", "environment", "metadata",
-                                          NULL};
+    static const char *const members[] = {"limits",   "idle_timeout", "environment",
+                                          "metadata", "checkpoints",  NULL};
     json_t *body = ask_object(r, members);
 
     if (!body)

@@ -53,6 +53,7 @@ static const struct key keys[] = {
     {"user", WORD, AT(user)},
     {"environments", NAMES, AT(environments)},
     LIMIT_KEYS("", limits),
+    {"checkpoints", COUNT, AT(checkpoints), 0, CHECKPOINTS_MAX},
     LIMIT_KEYS(MAX, max),
     {"idle_timeout", SECONDS, AT(idle_timeout_s), 1},
     {"max_sessions", COUNT, AT(max_sessions), 1, 20000},
@@ -87,6 +88,7 @@ void config_default(struct config *ret)
     *ret = (struct config){
         .listen = xstrdup("127.0.0.1:8722"),
         .environments = {xstrdup("default")},
+        .checkpoints = CHECKPOINTS_DEFAULT,
         .idle_timeout_s = 20 * 60,
         .retention_s = 7 * 24 * 60 * 60,
         .drain_s = 30,

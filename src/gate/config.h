@@ -24,8 +24,10 @@ struct config {
     char
         *environments[CONFIG_LIST + 1]; /* environments = default name…; the first is the default */
 
-    struct limits limits;  /* timeout, cpu, memory, … for sessions that do not say */
-    struct limits max;     /* max_timeout, … */
+    struct limits limits; /* timeout, cpu, memory, … for sessions that do not say */
+    struct limits max;    /* max_timeout, … */
+    unsigned
+        checkpoints; /* checkpoints = 8; states of a session that are kept, if it does not say */
     double idle_timeout_s; /* idle_timeout = 1200; "none" is infinite */
     double retention_s;    /* retention = 7d; the journal of ended sessions; "none" is infinite */
     double drain_s;        /* drain = 30; what running cells get when the server is told to stop */

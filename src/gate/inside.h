@@ -326,6 +326,7 @@ struct live {
     struct limits limits;
     json_t *metadata;
     double idle_timeout_s;
+    unsigned checkpoints;
     int64_t created_ms, active_ms;
     bool open;
     bool once;          /* a one-shot run: no record, ends with its cell */

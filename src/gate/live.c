@@ -40,6 +40,7 @@ struct live *live_new(struct gate *g, struct holder *h, const struct limits *lim
     l->environment = environment;
     l->created_ms = l->active_ms = clock_wall_ms();
     l->idle_timeout_s = INFINITY;
+    l->checkpoints = g->config->checkpoints;
     l->listed = true;
     l->next = g->lives;
     g->lives = l;
@@ -77,6 +78,7 @@ static void live_free(struct live *l)
 void live_open(struct live *l)
 {
     l->session = session_open(l->gate->vessel, l->environment, &l->limits, &job_events, l);
+    session_keep(l->session, l->checkpoints);
 }
 
 void live_touch(struct live *l)
@@ -138,12 +140,13 @@ json_t *live_json(const struct live *l)
     /* A busy one begins to be idle now at the earliest. */
     int64_t active = busy || l->transfers ? clock_wall_ms() : l->active_ms;
 
-    return json_pack(
-        "{s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:I,s:O}", "id", l->id, "status", busy ? "busy" : "idle",
-        "environment", l->gate->environments[l->environment], "limits", limits_json(&l->limits),
-        "idle_timeout", seconds_json(l->idle_timeout_s), "created_at", time_json(l->created_ms),
-        "last_active_at", time_json(active), "expires_at", expiry_json(l->idle_timeout_s, active),
-        "cells", (json_int_t)l->cells, "metadata", l->metadata);
+    return json_pack("{s:s,s:s,s:s,s:o,s:i,s:o,s:o,s:o,s:o,s:I,s:O}", "id", l->id, "status",
+                     busy ? "busy" : "idle", "environment", l->gate->environments[l->environment],
+                     "limits", limits_json(&l->limits), "checkpoints", (int)l->checkpoints,
+                     "idle_timeout", seconds_json(l->idle_timeout_s), "created_at",
+                     time_json(l->created_ms), "last_active_at", time_json(active), "expires_at",
+                     expiry_json(l->idle_timeout_s, active), "cells", (json_int_t)l->cells,
+                     "metadata", l->metadata);
 }
 
 static json_t *loaded(const char *text)

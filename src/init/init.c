@@ -347,6 +347,15 @@ static void on_points(struct init *in, struct fields *f, struct msg *m)
     answer_done(in, req, 0, "");
 }
 
+static void on_keep(struct init *in, struct fields *f, struct msg *m)
+{
+    fields_get_u32(f);
+    uint32_t n = fields_get_u32(f);
+    (void)m;
+    if (fields_end(f))
+        points_limit(&in->points, n);
+}
+
 /* Is somebody awake by now? */
 static void tell_restored(struct init *in)
 {
@@ -375,7 +384,7 @@ static void on_message(struct init *in, struct msg *m)
         [FILE_PUT] = on_put,         [FILE_PUT_END] = on_put_end, [FILE_GET] = on_get,
         [FILE_CHANGES] = on_changes, [FILE_SPACE] = on_space,     [FILE_USAGE] = on_usage,
         [FILE_LIST] = on_list,       [FILE_DELETE] = on_delete,   [FILE_RESTORE] = on_restore,
-        [FILE_POINTS] = on_points,
+        [FILE_POINTS] = on_points,   [FILE_KEEP] = on_keep,
     };
     struct fields f;
 
@@ -535,7 +544,7 @@ void init_run(struct box_init *b, const struct init_ends *ends)
     }
     in.points.copied_most =
         b->plan->memory == LIMIT_NONE ? COPIED_MOST : b->plan->memory / COPIED_SHARE;
-    points_begin(&in.points, in.setup, LINE_FD, b->plan->has_cgroup ? POINTS : 1);
+    points_begin(&in.points, in.setup, LINE_FD, b->plan->has_cgroup);
     say(in.setup, SETUP_DONE, b->network_fd);
     fd_close(&b->network_fd);
     loop(&in);

@@ -129,7 +129,7 @@ static void on_want(struct points *p, struct fields *f, const struct msg *m)
     if (!fields_end(f) || m->from != p->live || p->expected)
         return;
     p->seq = seq;
-    pid_t pid = free_number();
+    pid_t pid = p->max > 0 ? free_number() : 0;
     ssize_t len = p->last_pid < 0 ? -1 : pread(p->last_pid, p->before, sizeof(p->before) - 1, 0);
     if (pid == 0 || len <= 0 || set_next(p, pid) < 0) {
         reply(p, LINE_NO);
@@ -182,7 +182,7 @@ static void on_waits(struct points *p, struct fields *f, struct msg *m)
     /* With another number anybody could end it: somebody else's fork came in between. */
     bool sound = fields_end(f) && line >= 0 && len <= POINT_LOST && m->from == p->expected;
     close_range_of_pids(p);
-    if (!sound) {
+    if (!sound || p->max == 0) {
         reply(p, LINE_NO);
         return;
     }
@@ -233,11 +233,20 @@ static void on_same(struct points *p, struct fields *f, const struct msg *m)
     x->up_to = n;
 }
 
-void points_begin(struct points *p, int setup, int line, unsigned max)
+void points_limit(struct points *p, unsigned max)
+{
+    p->max = p->counted || max == 0 ? max : 1;
+    p->max = p->max < POINTS ? p->max : POINTS;
+    while (p->n > p->max)
+        thin(p);
+}
+
+void points_begin(struct points *p, int setup, int line, bool counted)
 {
     const int on = 1;
 
-    p->max = max;
+    p->counted = counted;
+    points_limit(p, CHECKPOINTS_DEFAULT);
     p->setup = setup;
     p->line = line;
     memset(p->near, -1, sizeof(p->near));

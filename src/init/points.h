@@ -37,6 +37,7 @@ struct points {
     bool adopted; /* and is a child of ours */
     struct point list[POINTS]; /* the oldest first */
     unsigned n, max;
+    bool counted;
     bool touched;         /* files have changed since the last one */
     uint64_t copied_most; /* bytes of the workspace, for all of them */
     /* one is being forked: */
@@ -53,8 +54,10 @@ struct points {
 
 /* While /proc/sys is still there. */
 void points_open_last_pid(struct points *p);
-/* At most so many are kept: one, where no cgroup counts their memory. */
-void points_begin(struct points *p, int setup, int line, unsigned max);
+/* Whether a cgroup counts the memory of those that wait; else one is kept at most. */
+void points_begin(struct points *p, int setup, int line, bool counted);
+/* At most so many are kept. */
+void points_limit(struct points *p, unsigned max);
 /* The line is readable. */
 void points_hear(struct points *p);
 /* A child of ours has ended. */

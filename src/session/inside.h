@@ -146,6 +146,7 @@ struct session {
     struct vessel *vessel;
     struct session *prev, *next;
     struct limits limits;
+    unsigned checkpoints;
     struct session_events events;
     void *ctx;
 
@@ -326,6 +327,8 @@ bool verdict_no_space(const struct cell *c);
 /* Ask for what a cell's course needs; 0: init cannot be asked. */
 uint32_t files_ask(struct session *s, unsigned type);
 uint32_t files_ask_restore(struct session *s, uint32_t n);
+/* Has no answer. */
+void files_tell_keep(struct session *s, unsigned checkpoints);
 struct file_request *request_find(struct session *s, uint32_t req);
 /* It is over: it is gone, then its owner is told. */
 void request_answer(struct file_request *r, const struct file_answer *a);

@@ -61,6 +61,14 @@ uint32_t files_ask_restore(struct session *s, uint32_t n)
     return post(s, NULL, &e) < 0 ? 0 : req;
 }
 
+void files_tell_keep(struct session *s, unsigned checkpoints)
+{
+    struct err ignored; /* then it is gone */
+
+    fields_put_u32(begin(s, FILE_KEEP, vessel_req(s->vessel)), checkpoints);
+    post(s, NULL, &ignored);
+}
+
 /* ---- the list of requests ---- */
 
 void request_free(struct file_request *r)

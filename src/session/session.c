@@ -49,6 +49,7 @@ struct session *session_open(struct vessel *v, unsigned environment, const struc
 
     *s = (struct session){.vessel = v,
                           .limits = *limits,
+                          .checkpoints = CHECKPOINTS_DEFAULT,
                           .events = *events,
                           .ctx = ctx,
                           .state = OPENING,
@@ -64,6 +65,11 @@ struct session *session_open(struct vessel *v, unsigned environment, const struc
     session_collect(s);
     link_create(s, environment);
     return s;
+}
+
+void session_keep(struct session *s, unsigned checkpoints)
+{
+    s->checkpoints = checkpoints;
 }
 
 static void tell_opened(struct session *s, const struct err *e)
@@ -106,6 +112,8 @@ void session_created(struct session *s, uint32_t box, struct fields *f, struct m
         session_failed(s, "the keeper's answer cannot be understood");
         return;
     }
+    if (s->checkpoints != CHECKPOINTS_DEFAULT)
+        files_tell_keep(s, s->checkpoints);
     meter_read(&s->meter, &s->usage);
     if (s->meter.kind == METER_NONE)
         s->usage_req = files_ask(s, FILE_USAGE);
@@ -230,7 +238,8 @@ static int run(struct session *s, const char *code, size_t len, uint64_t timeout
     frame_begin(b, CELL_RUN);
     fields_put_u32(b, s->cell->n);
     fields_put_bytes(b, code, len);
-    fields_put_u8(b, undoable);
+    fields_put_u8(
+        b, (uint8_t)((undoable ? RUN_UNDOABLE : 0) | (s->checkpoints == 0 ? RUN_KEEP_NOTHING : 0)));
     begin(s, timeout_ms);
     return 0;
 }

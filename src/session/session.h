@@ -144,6 +144,8 @@ struct session_events {
 
 struct session *session_open(struct vessel *v, unsigned environment, const struct limits *limits,
                              const struct session_events *events, void *ctx);
+/* How many of its earlier states are kept, if not CHECKPOINTS_DEFAULT. To be said before it is open. */
+void session_keep(struct session *s, unsigned checkpoints);
 /* End it, in whatever state; the box is destroyed. *s is freed and no event comes any more. */
 void session_close(struct session *s);
 /* The same, and hear when the keeper has said that nothing of the box is left (or the keeper itself is

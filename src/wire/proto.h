@@ -22,7 +22,7 @@
  * waits for PASS, which the owner sends when it has read both pipes empty. */
 enum cell_frame {
     /* owner → kernel */
-    CELL_RUN = 1,   /* u32 n, bytes code, u8 whether the state before it must be kept */
+    CELL_RUN = 1,   /* u32 n, bytes code, u8 flags (enum run_flag) */
     CELL_PASS = 2,  /* u32 fence */
     CELL_CHECK = 3, /* bytes code: is it complete? */
     CELL_VARIABLES =
@@ -38,6 +38,10 @@ enum cell_frame {
     CELL_CHECKED = 20, /* u8 (enum check_state), bytes indentation for the next line */
 };
 
+enum run_flag {
+    RUN_UNDOABLE = 1,     /* the state before it must be kept */
+    RUN_KEEP_NOTHING = 2, /* nor is any other in this session */
+};
 enum display_kind { DISPLAY_SHOWN = 0, DISPLAY_RESULT = 1 };
 enum done_status { DONE_OK = 0, DONE_ERROR = 1, DONE_INTERRUPTED = 2, DONE_EXIT = 3 };
 enum check_state { CHECK_COMPLETE = 0, CHECK_INCOMPLETE = 1, CHECK_INVALID = 2 };
@@ -59,6 +63,8 @@ enum file_msg {
                          state after this cell, and make the workspace what it was then. POINT_NEWEST:
                          the newest, and the workspace stays */
     FILE_POINTS = 10, /* u32 req: which states are kept */
+    FILE_KEEP = 11, /* u32 req, u32 n: so many at most, where it is not CHECKPOINTS_DEFAULT; has no
+                         answer */
 
     FILE_DONE = 16,     /* u32 req, u32 errno (0: done), text reason */
     FILE_OPENED = 17,   /* u32 req; fd */

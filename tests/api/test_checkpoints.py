@@ -1,4 +1,6 @@
 """What a session was: surviving its interpreter, the list of checkpoints, going back, undoing."""
+import time
+
 import api
 
 
@@ -134,3 +136,63 @@ class Undo(api.Case):
 
     def test_a_word_that_is_none(self):
         self.assertEqual(self.s.client.post(self.s.path + "/cells", code="1", on_error="explode").status, 400)
+
+
+WAITING = "import os; sum(p.isdigit() and 128 <= int(p) < 256 for p in os.listdir('/proc'))"
+
+
+class HowMany(api.Case):
+    def listed(self, s):
+        return s.client.get(s.path + "/checkpoints").json["checkpoints"]
+
+    def test_by_default(self):
+        s = self.session()
+        self.assertEqual(s.info()["checkpoints"], 8)
+        for i in range(12):
+            s.cell(f"x = {i}")
+        self.assertTrue(api.wait_until(lambda: self.listed(s)[-1]["n"] == 12))
+        self.assertEqual(len(self.listed(s)), 8)
+        self.assertEqual(api.result(s.cell(WAITING)), "8")
+
+    def test_another_number(self):
+        for most in (1, 2, 20):
+            with self.subTest(most=most):
+                s = self.session(checkpoints=most)
+                self.assertEqual(s.info()["checkpoints"], most)
+                for i in range(24):
+                    s.cell(f"x = {i}")
+                s.cell("1")
+                points = self.listed(s)
+                self.assertEqual(len(points), most)
+                self.assertEqual(points[-1]["n"], 25)
+                self.assertEqual(s.cell("import os; os._exit(1)")["restored_to"], 25)
+                self.assertEqual(api.result(s.cell("x")), "23")
+
+    def test_none(self):
+        """Also of a box that was made before anybody said so."""
+        for code in ("import os; os._exit(1)", "import ctypes; ctypes.string_at(0)"):
+            with self.subTest(code=code):
+                s = self.session(checkpoints=0)
+                self.assertEqual(s.info()["checkpoints"], 0)
+                s.cell("x = [1]; import os; hooked = []; os.register_at_fork(before=lambda: hooked.append(1))")
+                time.sleep(0.1)
+                self.assertEqual(self.listed(s), [])
+                self.assertEqual(api.result(s.cell(WAITING)), "0")
+                self.assertEqual(api.result(s.cell("hooked")), "[]")
+                answer = s.client.post(s.path + "/rollback", to=1)
+                self.assertError(answer, 409, "no_checkpoint", "there are: none")
+                cell = s.cell(code)
+                self.assertEqual((cell["status"], cell.get("session_ended")), ("crashed", True))
+                self.assertNotIn("restored_to", cell)
+                self.assertEqual(s.client.post(s.path + "/cells", code="x").status, 410)
+
+    def test_nothing_can_be_undone_then(self):
+        s = self.session(checkpoints=0)
+        answer = s.client.post(s.path + "/cells", code="x = 1", on_error="rollback")
+        self.assertError(answer, 409, "no_checkpoint", "is 0")
+        self.assertEqual(s.cell("x = 1", on_error="keep")["n"], 1)
+
+    def test_what_is_no_number_of_them(self):
+        for wrong in (-1, 33, 1.5, "8", "none", [], True, 2 ** 40):
+            with self.subTest(wrong=wrong):
+                self.assertError(self.client.post("/v1/sessions", checkpoints=wrong), 400, "bad_request", "0 to 32")

@@ -271,6 +271,19 @@ class Checkpoints(cli.Case):
                 self.assertEqual(r.answer()["error"]["code"], "invalid_request")
             self.assertEqual(result(r.cell("x")), "1")
 
+    def test_how_many(self):
+        with Repl("--checkpoints", "2") as r:
+            for i in range(6):
+                r.cell(f"x = {i}")
+            r.cell("1")
+            self.assertEqual(len(self.kept(r)), 2)
+        with Repl("--checkpoints", "0") as r:
+            r.cell("x = 1; import os")
+            time.sleep(0.1)
+            self.assertEqual(self.kept(r), [])
+            self.assertIs(r.cell("os._exit(1)")["session_ended"], True)
+            self.assertEqual(r.cell("x")["error"]["name"], "NameError")
+
     def test_in_its_turn(self):
         with Repl() as r:
             r.cell("x = 1")

@@ -62,6 +62,12 @@ class Mistakes(cli.Case):
         self.wrong("serve", "--json", says="unknown option --json")
         self.wrong("token", "revoke", "x", "--json", says="takes no --json")
 
+    def test_checkpoints(self):
+        for wrong in ("x", "-1", "33", "1.5", "none", ""):
+            with self.subTest(wrong=wrong):
+                self.wrong("repl", "--checkpoints", wrong, says="--checkpoints: .*0 to 32")
+        self.wrong("run", "--checkpoints", "1", says="unknown option --checkpoints")
+
     def test_limits(self):
         for name in ("timeout", "cpu", "memory", "disk", "files", "pids", "output", "cpus"):
             with self.subTest(name=name):

@@ -30,6 +30,7 @@ static void check(const struct config *c)
     assert_that(c->environments[0] && c->environments[0][0]);
     assert_that(!c->hosts[CONFIG_LIST] && !c->origins[CONFIG_LIST] &&
                 !c->environments[CONFIG_LIST]);
+    assert_that(c->checkpoints <= CHECKPOINTS_MAX);
     assert_that(c->idle_timeout_s >= 1 && c->retention_s >= 0 && c->drain_s >= 0);
     assert_that(c->max_sessions && c->max_runs && c->max_connections);
 }

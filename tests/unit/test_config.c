@@ -77,6 +77,7 @@ static void defaults(void **state)
     assert_int_equal(c.max.files, 1000000);
     assert_int_equal(c.max.pids, 4096);
     assert_int_equal(c.max.output, 64 << 20);
+    assert_int_equal(c.checkpoints, 8);
     assert_true(c.idle_timeout_s == 1200 && c.retention_s == 604800 && c.drain_s == 30);
     assert_int_equal(c.max_sessions, 256);
     assert_int_equal(c.max_queue, 16);
@@ -177,6 +178,7 @@ static void a_file(void **state)
                                "max_memory = none\n"
                                "max_timeout = 1.5h\n"
                                "idle_timeout = none\n"
+                               "checkpoints = 0\n"
                                "retention = 0\n"
                                "drain = 2m\n"
                                "pool = 0\n"
@@ -205,6 +207,7 @@ static void a_file(void **state)
     assert_true(c.max.memory == LIMIT_NONE);
     assert_int_equal(c.max.timeout_ms, 5400000);
     assert_int_equal(c.limits.timeout_ms, 60000);
+    assert_int_equal(c.checkpoints, 0);
     assert_true(isinf(c.idle_timeout_s) && c.retention_s == 0 && c.drain_s == 120);
     assert_int_equal(c.pool, 0);
     assert_int_equal(c.max_queue, 0);
@@ -267,6 +270,8 @@ static void values_that_are_refused(void **state)
         {"max_timeout", "0", "max_timeout: 0 is not a limit"},
         {"max_cpus", "x", "max_cpus: \"x\" is not a number"},
         {"idle_timeout", "0", "idle_timeout: 0 is not"},
+        {"checkpoints", "33", "checkpoints: \"33\": write a whole number from 0 to 32"},
+        {"checkpoints", "none", "checkpoints: \"none\": write a whole number"},
         {"idle_timeout", "0.5", "idle_timeout: 0.5 is too short"},
         {"idle_timeout", "soon", "idle_timeout: \"soon\" is not a time"},
         {"max_sessions", "0", "max_sessions: \"0\": write a whole number from 1 to"},

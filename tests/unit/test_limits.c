@@ -50,6 +50,24 @@ static void sizes_as_people_write_them(void **state)
     }
 }
 
+static void checkpoints_are_a_number(void **state)
+{
+    static const char *const bad[] = {"",    "x",    "-1", "+1",         "33",
+                                      "1.5", "none", " 1", "99999999999"};
+    unsigned n = 77;
+    struct err e;
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_int_equal(limits_parse_checkpoints(bad[i], &n, &e), -1);
+    assert_int_equal(n, 77);
+    assert_non_null(strstr(e.text, "0 to 32"));
+    assert_int_equal(limits_parse_checkpoints("0", &n, &e), 0);
+    assert_int_equal(n, 0);
+    assert_int_equal(limits_parse_checkpoints("32", &n, &e), 0);
+    assert_int_equal(n, 32);
+}
+
 static void sets_by_name(void **state)
 {
     struct limits l;
@@ -137,6 +155,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_the_contracts),
         cmocka_unit_test(sizes_as_people_write_them),
+        cmocka_unit_test(checkpoints_are_a_number),
         cmocka_unit_test(sets_by_name),
         cmocka_unit_test(refuses_with_a_reason),
         cmocka_unit_test(names_and_values_for_people),

@@ -6,6 +6,7 @@ from struct import Struct
 RUN, PASS, CHECK, VARIABLES = 1, 2, 3, 4
 FENCE, DISPLAY, ERROR, DONE, CHECKED = 16, 17, 18, 19, 20
 
+UNDOABLE, KEEP_NOTHING = 1, 2  # of a RUN
 SHOWN, RESULT = 0, 1
 OK, FAILED, INTERRUPTED, EXIT = 0, 1, 2, 3
 CHECK_STATES = {"complete": 0, "incomplete": 1, "invalid": 2}
@@ -57,9 +58,14 @@ def display(kind, metadata, parts):
 
 
 def read_run(body):
-    """n, code, and whether the state before it must be kept, of a RUN frame."""
+    """n and code of a RUN frame."""
     n, size = HEADER.unpack_from(body)
-    return n, body[8:8 + size], body[8 + size:] == b"\1"
+    return n, body[8:8 + size]
+
+
+def read_flags(body):
+    """Of a RUN frame of a session's owner."""
+    return body[-1]
 
 
 def read_check(body):

@@ -117,6 +117,9 @@ class Kernel:
             channel.wait()
             self.job, channel.received = channel.received[0], channel.received[1:]
         kind, body = self.job
+        flags = frames.read_flags(body) if kind == frames.RUN and points is not None else 0
+        if flags & frames.KEEP_NOTHING:
+            points = self.points = None
         if kind != frames.CHECK and self.outcome is None:
             # What comes now runs code of the user's, and the last cell must not be lost with it.
             if points is not None and points.due is not None and self.keep():
@@ -124,8 +127,8 @@ class Kernel:
             points = self.points
         if kind == frames.RUN:
             if self.outcome is None:
-                n, code, undoable = frames.read_run(body)
-                if points is not None and points.is_missing(n - 1, undoable) and self.keep():
+                n, code = frames.read_run(body)
+                if points is not None and points.is_missing(n - 1, flags & frames.UNDOABLE) and self.keep():
                     return
                 points = self.points
                 code = code.decode("utf-8", "replace")
