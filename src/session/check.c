@@ -49,6 +49,11 @@ struct check_request *session_ask_check(struct session *s, const char *code, siz
 {
     struct vessel *v = s->vessel;
 
+    if (revive_under_way(s)) {
+        err_set(e, 0, "another interpreter is about to take the place of one that died");
+        e->code = EBUSY;
+        return NULL;
+    }
     if (session_must_be_idle(s, e) < 0 || session_must_fit(len, e) < 0)
         return NULL;
     /* One that does not read what it was sent gets no more: it would all be held here. */

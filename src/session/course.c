@@ -14,6 +14,7 @@
 #define ROLLBACK_MS 60000
 #define THERE_MOST 4096
 
+static void settle(struct session *s);
 static void finish(struct session *s);
 
 /* ---- limits of time ---- */
@@ -197,6 +198,15 @@ static void end(struct session *s)
     checks_lost(s);
 }
 
+/* A dead one's channel is closed before its death is told. */
+static void fall_silent(struct session *s)
+{
+    s->state = SILENT;
+    s->cpu_check_us = NEVER;
+    session_deadline(s, clock_now_us() + SILENT_US);
+}
+
+/* The interpreter is gone, or will be, while no cell runs. */
 static void end_idle(struct session *s)
 {
     if (!s->died)
@@ -204,6 +214,25 @@ static void end_idle(struct session *s)
     end(s);
     if (!s->closed && s->events.ended)
         s->events.ended(s->ctx, s);
+}
+
+/* The same, but another takes its place if one can. */
+static void revive(struct session *s)
+{
+    if (!revive_can(s)) {
+        end_idle(s);
+        return;
+    }
+    channel_drain(s); /* what it has written belongs to the next cell */
+    if (s->closed)
+        return;
+    session_set_aside(s);
+    course_begin(s, ROLLBACK_MS);
+    s->course.reviving = s->revived = true;
+    if (s->died)
+        settle(s);
+    else
+        fall_silent(s);
 }
 
 void course_fault(struct session *s, const char *sentence)
@@ -236,11 +265,9 @@ void course_silent(struct session *s)
 {
     s->broken = true;
     if (s->state == IDLE) {
-        end_idle(s);
+        revive(s);
     } else if (s->state == RUNNING || s->state == STOPPING) {
-        s->state = SILENT;
-        s->cpu_check_us = NEVER;
-        session_deadline(s, clock_now_us() + SILENT_US);
+        fall_silent(s);
     }
 }
 
@@ -378,7 +405,7 @@ void course_died(struct session *s, int wait_status, bool memory_short)
     s->wait_status = wait_status;
     s->memory_short = memory_short;
     if (s->state == IDLE) {
-        end_idle(s);
+        revive(s);
         return;
     }
     if (s->state == SETTLING) {
@@ -421,7 +448,10 @@ static void finish(struct session *s)
     s->course.written = output_written(&s->out);
     output_finish(&s->out, c); /* tells the tail */
     session_collect(s);
-    verdict_reach(s, c);
+    if (s->course.reviving)
+        verdict_say_death(s, c);
+    else
+        verdict_reach(s, c);
     if (s->course.restored) {
         c->restored = !s->broken;
         c->restored_to = s->course.restored_to;
@@ -442,6 +472,11 @@ static void finish(struct session *s)
             link_signal(s, SIGKILL);
         end(s);
     }
+    if (s->course.reviving) {
+        revive_finish(s, c);
+        return;
+    }
+    s->revived = s->revived && c->n == 0;
     c->session_ended = s->broken;
     if (!s->closed && s->events.done)
         s->events.done(s->ctx, s, c);

@@ -7,6 +7,7 @@
  *     output.c   what a cell writes and shows, within bounds
  *     display.c  from a frame to an output
  *     course.c   the course of a cell: the state machine below
+ *     revive.c   a death while no cell runs
  *     meter.c    what a box has used, from its cgroup
  *     check.c    is it a complete piece of Python?
  *     verdict.c  what to call the end of a cell
@@ -29,11 +30,13 @@
  *     RUNNING, STOPPING ──EOF on its channel──▶ SILENT ──100 ms: SIGKILL──▶ DYING
  *     SETTLING ──it died: RESTORE──▶ init ──RESTORED, or none waits──▶ IDLE, or ENDED
  *     SETTLING ──init is mute──▶ ENDED
+ *     IDLE ──died, or EOF on its channel──▶ DYING, SETTLING: as with a cell, which is ours (revive.c)
  *
  * A box that breaks the protocol goes to DYING from wherever it is; without a cell, to ENDED.
  *
  * Invariants:
- *  1. s->cell is set exactly in RUNNING, STOPPING, SILENT, DYING and SETTLING.
+ *  1. s->cell is set exactly in RUNNING, STOPPING, SILENT, DYING and SETTLING. s->later only while it is
+ *     reviving.
  *  2. Callbacks may close any session. A closed session stays in memory until no call is inside the
  *     vessel (vessel_enter, vessel_leave), and nothing is told about it any more.
  *  3. Every time a box can make us wait, s->deadline_us is set.
@@ -97,6 +100,7 @@ struct course {
     uint64_t timeout_ms;
     enum stop_reason why; /* the first one counts */
     bool insisted;        /* we sent SIGINT again */
+    bool reviving;        /* nobody's cell: the interpreter died while none ran */
     bool restored;        /* another interpreter has taken the dead one's place */
     uint32_t restored_to;
     bool killed;       /* we sent SIGKILL */
@@ -114,6 +118,17 @@ struct course {
     uint32_t points_req; /* a rollback asks first: */
     bool reachable;
     struct buf there; /* the states that there are, as text */
+};
+
+/* What an owner wants to have run. */
+struct order {
+    enum { ORDER_RUN, ORDER_VARIABLES, ORDER_ROLLBACK } kind;
+    char *code;
+    size_t len;
+    uint64_t timeout_ms;
+    bool undoable;
+    uint32_t to; /* of a rollback */
+    bool stop;   /* it is interrupted already */
 };
 
 /* See requests.c. */
@@ -181,6 +196,8 @@ struct session {
     uint32_t n_cells;
     struct cell *cell;
     struct course course;
+    bool revived;        /* since the last cell */
+    struct order *later; /* to begin when that is done */
 
     struct file_request *requests;
     struct check_request *checks; /* see check.c */
@@ -261,6 +278,10 @@ void session_failed(struct session *s, const char *why);
 void session_collect(struct session *s);
 void session_deadline(struct session *s, int64_t at_us);
 int session_must_be_idle(const struct session *s, struct err *e);
+/* It is idle. */
+int session_begin(struct session *s, const struct order *o, struct err *e);
+/* Something runs like a cell and is none: what threads wrote since the last one belongs to the next. */
+void session_set_aside(struct session *s);
 /* Is it short enough for a frame? */
 int session_must_fit(size_t len, struct err *e);
 
@@ -318,7 +339,17 @@ void course_restored(struct session *s, uint32_t n, struct msg *m);
 void course_init_gone(struct session *s);
 void course_usage(struct session *s, const struct meter_reading *r);
 
+/* ---- revive.c ---- */
+bool revive_can(const struct session *s);
+bool revive_under_way(const struct session *s);
+void revive_hold(struct session *s, const struct order *o);
+void revive_forget(struct session *s);
+/* The session is idle again, or has ended. */
+void revive_finish(struct session *s, struct cell *c);
+
 /* ---- verdict.c ---- */
+/* What killed an interpreter that was not stopped by us. */
+void verdict_say_death(const struct session *s, struct cell *c);
 void verdict_reach(struct session *s, struct cell *c);
 /* Does the error say that the disk is full? */
 bool verdict_no_space(const struct cell *c);

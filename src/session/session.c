@@ -155,6 +155,7 @@ void session_close_then(struct session *s, void (*gone)(void *ctx), void *ctx)
         link_await_end(v, s->box, gone, ctx);
     checks_close(s);
     requests_close(s);
+    revive_forget(s);
     /* First, so that the box is ended as a whole and not begun to be by its interpreter, which would see
      * its channel's end. One that is still being made is destroyed when it comes: see link.c. */
     if (s->has_box)
@@ -176,7 +177,7 @@ void session_close_then(struct session *s, void (*gone)(void *ctx), void *ctx)
 
 bool session_busy(const struct session *s)
 {
-    return s->cell != NULL;
+    return s->later || (s->cell && !revive_under_way(s));
 }
 
 bool session_ended(const struct session *s)
@@ -197,7 +198,7 @@ int session_must_be_idle(const struct session *s, struct err *e)
         return err_set(e, 0, "the session has ended");
     if (s->state == OPENING)
         return err_set(e, 0, "the session is not open yet");
-    if (s->state != IDLE)
+    if (s->state != IDLE && (!revive_under_way(s) || s->later))
         return err_set(e, EBUSY, "the session runs a cell");
     return 0;
 }
@@ -226,37 +227,21 @@ static void begin(struct session *s, uint64_t timeout_ms)
     vessel_leave(s->vessel);
 }
 
-static int run(struct session *s, const char *code, size_t len, uint64_t timeout_ms, bool undoable,
-               struct err *e)
+static void begin_run(struct session *s, const struct order *o)
 {
     struct buf *b = &s->vessel->frame;
 
-    if (session_must_be_idle(s, e) < 0 || session_must_fit(len, e) < 0)
-        return -1;
-    s->cell = cell_new(++s->n_cells, code, len);
+    s->cell = cell_new(++s->n_cells, o->code, o->len);
     b->len = 0;
     frame_begin(b, CELL_RUN);
     fields_put_u32(b, s->cell->n);
-    fields_put_bytes(b, code, len);
-    fields_put_u8(
-        b, (uint8_t)((undoable ? RUN_UNDOABLE : 0) | (s->checkpoints == 0 ? RUN_KEEP_NOTHING : 0)));
-    begin(s, timeout_ms);
-    return 0;
+    fields_put_bytes(b, o->code, o->len);
+    fields_put_u8(b, (uint8_t)((o->undoable ? RUN_UNDOABLE : 0) |
+                               (s->checkpoints == 0 ? RUN_KEEP_NOTHING : 0)));
+    begin(s, o->timeout_ms);
 }
 
-int session_run(struct session *s, const char *code, size_t len, uint64_t timeout_ms, struct err *e)
-{
-    return run(s, code, len, timeout_ms, false, e);
-}
-
-int session_run_undoable(struct session *s, const char *code, size_t len, uint64_t timeout_ms,
-                         struct err *e)
-{
-    return run(s, code, len, timeout_ms, true, e);
-}
-
-/* For what runs like a cell and is none: what threads wrote since the last one belongs to the next. */
-static void set_aside(struct session *s)
+void session_set_aside(struct session *s)
 {
     s->cell = cell_new(0, "", 0);
     s->aside = s->out;
@@ -264,31 +249,66 @@ static void set_aside(struct session *s)
     session_collect(s);
 }
 
+static void begin_variables(struct session *s, const struct order *o)
+{
+    session_set_aside(s);
+    s->vessel->frame.len = 0;
+    frame_begin(&s->vessel->frame, CELL_VARIABLES);
+    begin(s, o->timeout_ms);
+}
+
+static void begin_rollback(struct session *s, const struct order *o)
+{
+    session_set_aside(s);
+    vessel_enter(s->vessel);
+    course_rollback(s, o->to);
+    vessel_leave(s->vessel);
+}
+
+int session_begin(struct session *s, const struct order *o, struct err *e)
+{
+    if (session_must_be_idle(s, e) < 0 || session_must_fit(o->len, e) < 0)
+        return -1;
+    if (revive_under_way(s))
+        revive_hold(s, o);
+    else if (o->kind == ORDER_RUN)
+        begin_run(s, o);
+    else if (o->kind == ORDER_VARIABLES)
+        begin_variables(s, o);
+    else
+        begin_rollback(s, o);
+    return 0;
+}
+
+int session_run(struct session *s, const char *code, size_t len, uint64_t timeout_ms, struct err *e)
+{
+    const struct order o = {.code = (char *)(uintptr_t)code, .len = len, .timeout_ms = timeout_ms};
+
+    return session_begin(s, &o, e);
+}
+
+int session_run_undoable(struct session *s, const char *code, size_t len, uint64_t timeout_ms,
+                         struct err *e)
+{
+    const struct order o = {
+        .code = (char *)(uintptr_t)code, .len = len, .timeout_ms = timeout_ms, .undoable = true};
+
+    return session_begin(s, &o, e);
+}
+
 int session_variables(struct session *s, uint64_t timeout_ms, struct err *e)
 {
-    struct buf *b = &s->vessel->frame;
-
-    if (session_must_be_idle(s, e) < 0)
-        return -1;
-    set_aside(s);
-    b->len = 0;
-    frame_begin(b, CELL_VARIABLES);
-    begin(s, timeout_ms);
-    return 0;
+    return session_begin(s, &(struct order){.kind = ORDER_VARIABLES, .timeout_ms = timeout_ms}, e);
 }
 
 int session_rollback(struct session *s, uint32_t n, struct err *e)
 {
-    if (session_must_be_idle(s, e) < 0)
-        return -1;
-    set_aside(s);
-    vessel_enter(s->vessel);
-    course_rollback(s, n);
-    vessel_leave(s->vessel);
-    return 0;
+    return session_begin(s, &(struct order){.kind = ORDER_ROLLBACK, .to = n}, e);
 }
 
 void session_interrupt(struct session *s)
 {
+    if (s->later)
+        s->later->stop = true;
     course_stop(s, STOP_CLIENT);
 }

@@ -10,7 +10,9 @@
  *     session_open ──▶ OPENING ──▶ IDLE ⇄ BUSY ──▶ ENDED ──session_close──▶ freed
  *                          └──────────────────────────┘
  *
- * A session is ENDED when its box failed to start, its interpreter died, or it broke the protocol.
+ * A session is ENDED when its box failed to start, its interpreter died and nothing was kept of it, or it broke
+ * the protocol. An interpreter that dies while no cell runs is replaced meanwhile, and the next cell's stderr
+ * begins with a line that says so.
  */
 #pragma once
 
@@ -138,7 +140,8 @@ struct session_events {
     void (*error)(void *ctx, struct session *s, const struct cell *c);
     /* The cell is finished; it is the receiver's now. */
     void (*done)(void *ctx, struct session *s, struct cell *c);
-    /* It came to its end while no cell ran: the interpreter died, or broke the protocol. */
+    /* It came to its end while no cell ran: the interpreter died and nothing of it was kept, or it broke the
+     * protocol. */
     void (*ended)(void *ctx, struct session *s);
 };
 

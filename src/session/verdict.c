@@ -59,8 +59,13 @@ static void name_time(const struct session *s, struct cell *c)
         name_limit(c, LIMIT_KIND_CPU, (double)s->limits.cpu_ms / 1e3, c->receipt.cpu_ms / 1e3);
 }
 
-/* What killed an interpreter that was not stopped by us. */
-static void say_how_it_died(const struct session *s, struct cell *c)
+/* By the meter, which knows since when, or by init's word where there is no meter. */
+static bool was_short(const struct session *s)
+{
+    return s->memory_short || s->usage.oom_kills > s->course.before.oom_kills;
+}
+
+void verdict_say_death(const struct session *s, struct cell *c)
 {
     char sentence[256];
     int w = s->wait_status;
@@ -68,6 +73,8 @@ static void say_how_it_died(const struct session *s, struct cell *c)
 
     if (s->course.fault)
         snprintf(sentence, sizeof(sentence), "%s", s->course.fault);
+    else if (was_short(s))
+        snprintf(sentence, sizeof(sentence), "the interpreter was killed for want of memory");
     else if (died && WIFSIGNALED(w))
         snprintf(sentence, sizeof(sentence), "the interpreter was killed by signal %d (%s)",
                  WTERMSIG(w), strsignal(WTERMSIG(w)));
@@ -82,8 +89,7 @@ static void say_how_it_died(const struct session *s, struct cell *c)
 static void judge_death(const struct session *s, struct cell *c)
 {
     const struct course *k = &s->course;
-    /* By the meter, which knows since when, or by init's word where there is no meter. */
-    bool oom = s->memory_short || s->usage.oom_kills > k->before.oom_kills;
+    bool oom = was_short(s);
 
     if ((s->died || k->restored) && !k->killed && !k->fault) {
         c->left = WIFEXITED(s->wait_status);
@@ -97,7 +103,7 @@ static void judge_death(const struct session *s, struct cell *c)
         name_memory(s, c);
     } else if (k->fault || k->why == STOP_NONE) {
         c->status = CELL_CRASHED;
-        say_how_it_died(s, c);
+        verdict_say_death(s, c);
     } else if (k->why == STOP_CLIENT) {
         c->status = CELL_INTERRUPTED;
     } else {

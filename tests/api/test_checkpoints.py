@@ -40,6 +40,79 @@ class Survive(api.Case):
         self.assertEqual(self.s.client.get(self.s.path + "/cells/2").json["restored_to"], 1)
 
 
+DIES = "import _signal; _signal.signal(14, _signal.SIG_DFL); _signal.setitimer(_signal.ITIMER_REAL, .3)"
+
+
+class BetweenCells(api.Case):
+    """The interpreter dies while no cell runs."""
+
+    def setUp(self):
+        self.s = self.session()
+
+    def test_it_goes_on(self):
+        for n in (1, 4):
+            self.s.cell("x = 1; " + DIES)
+            time.sleep(0.8)
+            self.assertEqual(self.s.info()["status"], "idle")
+            cell = self.s.cell("x + 1")
+            self.assertEqual((api.result(cell), cell["n"]), ("2", n + 1))
+            self.assertNotIn("restored_to", cell)
+            self.assertRegex(api.text(cell, "stderr"), r"^retort: the interpreter was killed by signal 14 \(Alarm clock\) while "
+                             rf"no cell ran; the session goes on with the state after cell {n}\n$")
+            self.assertEqual(api.text(self.s.cell("x"), "stderr"), "")
+
+    def test_what_is_lost_is_told_too(self):
+        self.s.cell("import threading, time\n"
+                    "threading.Thread(target=time.sleep, args=(600,), name='worker-1', daemon=True).start()\n" + DIES)
+        time.sleep(0.8)
+        self.assertIn("thread worker-1", api.text(self.s.cell("1"), "stderr"))
+
+    def test_whatever_comes_next(self):
+        self.s.cell("x = 1; " + DIES)
+        time.sleep(0.8)
+        names = [v["name"] for v in self.s.client.get(self.s.path + "/variables").json["data"]]
+        self.assertIn("x", names)
+        self.s.cell("x = 2; " + DIES)
+        time.sleep(0.8)
+        self.assertEqual(self.s.client.post(self.s.path + "/rollback", to=1).status, 200)
+        self.assertEqual(api.result(self.s.cell("x")), "1")
+        self.s.cell("x = 3; " + DIES)
+        time.sleep(0.8)
+        self.assertEqual(self.s.client.post(self.s.path + "/check", code="x").json["status"], "complete")
+
+    def test_at_the_very_moment(self):
+        """Orders that come while it dies are run all the same."""
+        self.s.cell("x = 0")
+        self.s.cell("1")
+        for i in range(20):
+            self.s.cell(f"x = {i}; " + DIES.replace(".3", str(0.012 + i / 4000)))
+            time.sleep(0.012 + i / 4000)
+            cell = self.s.cell("x")
+            if cell["status"] == "crashed":  # it was faster than the alarm
+                self.assertIn("restored_to", cell)
+            elif api.result(cell) != str(i):  # and the alarm faster than the checkpoint
+                self.assertRegex(api.text(cell, "stderr"), r"goes on (with the state after cell \d+|as it began)\n")
+
+    def test_memory(self):
+        s = self.session(limits={"memory": "200m"})
+        s.cell("x = 1")
+        s.cell("import threading, time\n"
+               "def eat():\n    time.sleep(.2)\n    y = bytearray(400 << 20)\n"
+               "threading.Thread(target=eat).start()")
+        time.sleep(3)
+        cell = s.cell("x")
+        if cell["status"] == "limit":  # it took that long to die
+            self.assertIn("restored_to", cell)
+        else:
+            self.assertIn("the interpreter was killed for want of memory while no cell ran", api.text(cell, "stderr"))
+        self.assertEqual(api.result(s.cell("x")), "1")
+
+    def test_a_protocol_that_is_broken_is_its_end(self):
+        self.s.cell("import os, _signal; _signal.signal(14, lambda *_: os.write(3, bytes(64))); "
+                    "_signal.setitimer(_signal.ITIMER_REAL, .05)")
+        self.assertTrue(api.wait_until(lambda: self.s.info()["status"] == "ended"))
+
+
 class Back(api.Case):
     def setUp(self):
         self.s = self.session()

@@ -260,9 +260,9 @@ class Shared(Inside):
     """In a box of its own, but of a retort that runs other programs too: for a machine where starting one
     takes long. What is to be seen of retort's own start and end is not seen so."""
 
-    # The interpreter dies while no cell runs: from everything else a session recovers.
-    END = """import _signal
-_signal.signal(_signal.SIGALRM, _signal.SIG_DFL)
+    # The interpreter says nonsense while no cell runs: from everything else a session recovers.
+    END = """import _signal, posix
+_signal.signal(_signal.SIGALRM, lambda *_: posix.write(3, bytes(64)))
 _signal.pthread_sigmask(_signal.SIG_UNBLOCK, [_signal.SIGALRM])
 _signal.setitimer(_signal.ITIMER_REAL, 0.05)"""
     idle = []  # (flags, retort) that wait for their next program, which gets a fresh box; the newest last

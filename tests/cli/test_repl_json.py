@@ -166,7 +166,11 @@ class Limits(cli.Case):
             r.cell("import threading, time, os\n"
                    "threading.Thread(target=lambda: (time.sleep(.3), os._exit(1))).start()")
             time.sleep(1)
-            self.assertEqual(result(r.cell("1 + 1")), "2")
+            cell = r.cell("1 + 1")
+            self.assertEqual((result(cell), cell["n"]), ("2", 2))
+            self.assertRegex(text(cell, "stderr"), r"^retort: the interpreter left with status 1 .*while no cell ran; "
+                                                   r"the session goes on with the state after cell 1\n")
+            self.assertEqual(result(r.cell("os.__name__")), "'os'")
 
 
 class Interrupts(cli.Case):

@@ -1,4 +1,5 @@
 /* Another interpreter takes a dead one's place: what init may answer, and what it may not. */
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -378,6 +379,194 @@ static void the_next_one_dies_in_its_first_cell(void **state)
     assert_int_equal(f.cell->exit_code, 128 + SIGABRT);
 }
 
+/* ---- between two cells ---- */
+
+#define TOLD(how, where) "retort: " how " while no cell ran; the session goes on " where "\n"
+
+static void die_between_cells(int status)
+{
+    f.restore_req = 0;
+    fake_died(&f, status, false);
+    fake_init_answers(&f);
+    assert_false(f.ended);
+    assert_false(session_busy(f.session));
+    assert_int_not_equal(f.restore_req, 0);
+}
+
+static void restore_to(uint32_t n)
+{
+    fake_successor(&f, ends);
+    fake_restored(&f, f.restore_req, n, ends, 4);
+    for (int k = 0; k < 4; k++)
+        fd_close(&ends[k]);
+}
+
+static void assert_next_cell_tells(const char *what)
+{
+    fake_run(&f, "x");
+    fake_print(f.out, "after it");
+    fake_finish(&f, DONE_OK);
+    assert_int_equal(f.cell->status, CELL_OK);
+    assert_false(f.cell->restored || f.cell->session_ended);
+    assert_int_equal(f.cell->outputs[0].kind, OUTPUT_STDERR);
+    assert_string_equal(f.cell->outputs[0].text, what);
+    assert_string_equal(f.cell->outputs[1].text, "after it");
+}
+
+static void a_death_between_cells_is_survived(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 3; i++) {
+        die_between_cells(SIGSEGV);
+        restore_to(i);
+        assert_false(f.ended);
+        assert_next_cell_tells(i == 0   ? TOLD(SEGFAULT, "as it began")
+                               : i == 1 ? TOLD(SEGFAULT, "with the state after cell 1")
+                                        : TOLD(SEGFAULT, "with the state after cell 2"));
+    }
+}
+
+/* As a guest has it who closes everything: nobody is dead yet. */
+static void one_that_closes_its_channel_between_cells(void **state)
+{
+    bool no = false;
+    (void)state;
+
+    fd_close(&f.stream);
+    fake_wait(&f, &no, 200);
+    assert_true(fake_keeper_hears(&f, KEEPER_SIGNAL, SIGKILL));
+    die_between_cells(SIGKILL);
+    restore_to(3);
+    assert_next_cell_tells(
+        TOLD("the interpreter closed its channel to retort", "with the state after cell 3"));
+}
+
+static void what_it_wrote_comes_first(void **state)
+{
+    (void)state;
+    fake_print(f.err, "last words\n");
+    die_between_cells(SIGSEGV);
+    restore_to(1);
+    assert_next_cell_tells("last words\n" TOLD(SEGFAULT, "with the state after cell 1"));
+}
+
+static void twice_without_a_cell_is_its_end(void **state)
+{
+    (void)state;
+    die_between_cells(SIGSEGV);
+    restore_to(1);
+    fake_died(&f, SIGSEGV, false);
+    assert_true(f.ended);
+}
+
+static void none_waits_between_cells(void **state)
+{
+    (void)state;
+    f.restores = false;
+    fake_died(&f, SIGSEGV, false);
+    assert_false(f.ended);
+    fake_init_answers(&f);
+    assert_true(f.ended && !f.done);
+}
+
+static void nothing_is_kept_and_nobody_is_asked(void **state)
+{
+    (void)state;
+    session_keep(f.session, 0);
+    fake_died(&f, SIGSEGV, false);
+    assert_true(f.ended);
+    fake_init_answers(&f);
+    assert_int_equal(f.restore_req, 0);
+}
+
+static void order(const char *code)
+{
+    struct err e;
+
+    f.done = false;
+    assert_int_equal(session_run(f.session, code, strlen(code), 0, &e), 0);
+    assert_true(session_busy(f.session));
+    assert_int_equal(session_run(f.session, "2", 1, 0, &e), -1);
+    assert_int_equal(e.code, EBUSY);
+}
+
+static void assert_ordered(unsigned type)
+{
+    struct frame frame;
+    struct fields fields;
+
+    assert_true(fake_heard(&f, &frame));
+    assert_int_equal(frame.type, type);
+    fields_init(&fields, frame.data, frame.len);
+    f.n = type == CELL_RUN ? fields_get_u32(&fields) : 0;
+}
+
+static void what_is_ordered_meanwhile_waits(void **state)
+{
+    (void)state;
+    die_between_cells(SIGSEGV);
+    order("x = 1");
+    restore_to(4);
+    assert_ordered(CELL_RUN);
+    assert_int_equal(f.n, 1);
+    fake_finish(&f, DONE_OK);
+    assert_int_equal(f.cell->n, 1);
+    assert_string_equal(f.cell->code, "x = 1");
+    assert_string_equal(f.cell->outputs[0].text, TOLD(SEGFAULT, "with the state after cell 4"));
+}
+
+static void and_may_be_interrupted(void **state)
+{
+    (void)state;
+    die_between_cells(SIGSEGV);
+    order("while True: pass");
+    session_interrupt(f.session);
+    fake_keeper_rests(&f);
+    restore_to(4);
+    assert_ordered(CELL_RUN);
+    assert_true(fake_keeper_hears(&f, KEEPER_SIGNAL, SIGINT));
+    fake_keeper_answers(&f);
+    fake_finish(&f, DONE_INTERRUPTED);
+    assert_int_equal(f.cell->status, CELL_INTERRUPTED);
+}
+
+static void also_variables(void **state)
+{
+    struct err e;
+    (void)state;
+
+    die_between_cells(SIGSEGV);
+    assert_int_equal(session_variables(f.session, 0, &e), 0);
+    restore_to(4);
+    assert_ordered(CELL_VARIABLES);
+    fake_finish(&f, DONE_OK);
+    assert_int_equal(f.cell->n_outputs, 0);
+    assert_next_cell_tells(TOLD(SEGFAULT, "with the state after cell 4"));
+}
+
+static void what_was_ordered_is_told_the_end(void **state)
+{
+    (void)state;
+    die_between_cells(SIGSEGV);
+    order("x");
+    fd_close(&f.files);
+    fake_turn(&f);
+    assert_true(fake_crashed(&f, SEGFAULT));
+    assert_string_equal(f.cell->code, "x");
+    assert_false(f.ended);
+}
+
+static void closed_meanwhile(void **state)
+{
+    (void)state;
+    die_between_cells(SIGSEGV);
+    order("x");
+    session_close(f.session);
+    f.session = NULL;
+    fake_turn(&f);
+    assert_false(f.done || f.ended);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -400,6 +589,17 @@ int main(void)
         TEST(the_next_one_dies_while_it_settles),
         TEST(the_next_one_sends_nonsense_while_it_settles),
         TEST(the_next_one_dies_in_its_first_cell),
+        TEST(a_death_between_cells_is_survived),
+        TEST(one_that_closes_its_channel_between_cells),
+        TEST(what_it_wrote_comes_first),
+        TEST(twice_without_a_cell_is_its_end),
+        TEST(none_waits_between_cells),
+        TEST(nothing_is_kept_and_nobody_is_asked),
+        TEST(what_is_ordered_meanwhile_waits),
+        TEST(and_may_be_interrupted),
+        TEST(also_variables),
+        TEST(what_was_ordered_is_told_the_end),
+        TEST(closed_meanwhile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,6 +104,7 @@ static void one_at_a_time(void **state)
     assert_int_equal(session_run(f.session, "1", 1, 0, &e), -1);
     answer("[]");
     fake_died(&f, SIGKILL, false);
+    fake_init_answers(&f);
     assert_int_equal(session_variables(f.session, 0, &e), -1);
 }
 
