@@ -7,9 +7,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import _retort
 import retort_kernel
 
-versions = retort_kernel.warm(os.environ.pop("RETORT_PRELOAD", "").split(), _retort.CHANNEL)
+versions = retort_kernel.warm(os.environ.pop("RETORT_PRELOAD", "").split(), _retort.CHANNEL,
+                              _retort.keep, _retort.same)
 _retort.settle()
 # This returns only in a fork that is sealed in its box.
 cpus, awaited = _retort.serve(versions, retort_kernel.renew)
-retort_kernel.serve(_retort.CHANNEL, cpus, _retort.ready, rehearse=not awaited,
-                    keep=_retort.keep, same=_retort.same)
+retort_kernel.serve(_retort.CHANNEL, cpus, _retort.ready, rehearse=not awaited)

@@ -35,8 +35,11 @@ def prepare():
 
 def use(cpus):
     """As many threads as whole cores; cpus 0 is a box without such a limit."""
-    cores = len(os.sched_getaffinity(0))
-    threads = min(max(1, int(cpus)), cores) if cpus else cores
+    if cpus and cpus < 2:
+        threads = 1
+    else:
+        cores = len(os.sched_getaffinity(0))
+        threads = min(int(cpus), cores) if cpus else cores
     if threads != _threads:
         limit_environment(threads)
         for setter in _setters:

@@ -21,7 +21,6 @@ from sys import getrecursionlimit, gettrace, setprofile, setrecursionlimit, sett
 from time import monotonic
 
 from . import figures, frames, tracebacks, variables
-from .points import leaves_no_trace
 
 RECURSION_MIN = 1000
 PATIENCE = 0.5  # seconds that forking may take when somebody waits
@@ -133,7 +132,7 @@ class Kernel:
                 points = self.points
                 code = code.decode("utf-8", "replace")
                 if points is not None:
-                    points.note(n, leaves_no_trace(code, self.shell.user_ns))
+                    points.note(n, code)
                 self.outcome = Outcome(n)
                 self.run(self.outcome, code)
             self.answer(self.outcome)

@@ -82,9 +82,10 @@ class Points:
         self.kept = None  # the last one whose state somebody keeps
         self.lost = []  # to be told with the next cell
 
-    def note(self, n, no_trace):
+    def note(self, n, source):
         """Cell n is about to run."""
-        if no_trace and self.due is None and self.kept is not None:
+        if (self.due is None and self.kept is not None
+                and leaves_no_trace(source, self.kernel.shell.user_ns)):
             self.same(n)  # what waits is good for it too
             self.kept = n
         else:
@@ -116,12 +117,9 @@ class Points:
                      if line.startswith(("thread ", "process ")) or int(line.split(" ")[1]) not in ours]
         return True
 
-    def take_first(self, rehearse):
-        """Of a session that has not begun."""
-        if self.kernel.channel.rests(FIRST_REST):
-            if self.take():
-                return
-            rehearse()
+    def take_first(self):
+        """Of a session that has not begun. True: the live one shares its pages with one that waits."""
+        return self.kernel.channel.rests(FIRST_REST) and not self.take()
 
     def warning(self):
         """What is to be said once of a session that was restored."""

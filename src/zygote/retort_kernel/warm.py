@@ -57,14 +57,16 @@ LONG = {
                    "fig, ax = plt.subplots(); ax.bar(['a', 'b'], [1, 2])"),
 }
 
+FIRST = ("1+1",)  # the first cell copies hundreds of pages from the zygote
+
 FORK_HOOKS = (("threading", "_after_fork"), ("logging", "_after_at_fork_child_reinit_locks"))
 
 _kernel = None
 
 
-def warm(preload, channel=None):
+def warm(preload, channel=None, keep=None, same=None):
     """Import and prepare everything; returns what there is, as text. `channel` is what serve() will
-    be called with, where that is known."""
+    be called with, where that is known; `keep` and `same` are the extension's."""
     global _kernel
     blas.limit_environment(1)
     # First what every cell needs, then what only some do: see heap.
@@ -90,9 +92,12 @@ def warm(preload, channel=None):
     _dress(_kernel)
     if channel:
         _kernel.channel.prepare(*channel)
+    if keep:
+        _kernel.points = Points(_kernel, keep, same)
     gc.collect()
     heap.fill()
     gc.freeze()
+    gc.enable()  # for the forks: here nothing more is made
     _raise_oom_score()
     # A session may be interrupted before it can take it: see Kernel.listen.
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
@@ -162,6 +167,7 @@ def _rehearse(kernel, cells, listings=0):
     """Run cells as a session would, with an owner made of functions and output to nowhere, ask for
     the variables so many times, and leave no trace of it."""
     channel, streams = kernel.channel, kernel.streams
+    points, kernel.points = kernel.points, Points(kernel, None, None)
     names = dict(kernel.shell.user_ns)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for name, stream in streams.items():
@@ -172,6 +178,8 @@ def _rehearse(kernel, cells, listings=0):
     for order in orders + [(VARIABLES, b"")] * listings:
         channel.received = [order]
         kernel.turn()
+        kernel.points.due = None  # nothing of it is kept
+    kernel.points = points
     channel.pid = None
     os.close(nowhere)
     for fd, stream in zip((STDOUT, STDERR), streams.values()):
@@ -215,28 +223,21 @@ def renew():
     reseed.reseed()
 
 
-def serve(channel, cpus, ready=lambda: None, rehearse=True, keep=None, same=None):
+def serve(channel, cpus, ready=lambda: None, rehearse=True):
     """The rest of a forked process's life: cells from the channel (two descriptors, out and in),
-    once `ready` has been called; `keep` and `same` are the extension's. Never returns."""
+    once `ready` has been called. Never returns."""
     kernel = _kernel
     blas.use(cpus)
-    gc.enable()
-
-    def prepare():
-        """The first cell copies hundreds of pages from the zygote, or from one that waits."""
-        points, kernel.points = kernel.points, None  # it is no cell of the session's
-        _rehearse(kernel, ("1+1",))
-        kernel.points = points
-        kernel.channel.open(*channel)
-
     # A box that waits for its first cell has the time for that now.
     if rehearse:
-        prepare()
+        _rehearse(kernel, FIRST)
     kernel.channel.open(*channel)
-    if keep:
-        kernel.points = Points(kernel, keep, same)
+    if kernel.points is not None:
         ready()
-        kernel.points.take_first(prepare)
+        # Copied once more, from the one that waits then.
+        if kernel.points.take_first():
+            _rehearse(kernel, FIRST)
+            kernel.channel.open(*channel)
         kernel.listen()  # an interrupt that comes with the first cell is none of the rehearsal's
     else:
         kernel.listen()
