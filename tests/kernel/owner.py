@@ -31,7 +31,7 @@ RANDOMNESS = """
 import random, ssl, os, uuid, tempfile, sqlite3, secrets, multiprocessing
 import numpy as np
 db = sqlite3.connect(':memory:')
-{"pid": os.getpid(), "random": random.random(), "numpy": float(np.random.rand()), "normal": float(np.random.randn()),
+{"pid": os.getpid(), "random": random.random(), "gauss": random.gauss(0, 1), "numpy": float(np.random.rand()), "normal": float(np.random.randn()),
  "default_rng": float(np.random.default_rng().random()), "ssl": ssl.RAND_bytes(16).hex(),
  "ssl2": ssl.RAND_bytes(16).hex(), "uuid4": str(uuid.uuid4()), "uuid1": str(uuid.uuid1()),
  "tempfile": os.path.basename(tempfile.mktemp()), "sqlite": db.execute("select random()").fetchone()[0],

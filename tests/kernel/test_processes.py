@@ -202,6 +202,19 @@ class Children(Case):
                            "    display('c'); os._exit(0)\nos.waitpid(pid, 0);")
         self.assertEqual((cell.stdout, cell.stderr, cell.displays), ("a\n'c'\n", "b\n", []))
 
+    def test_handlers_of_modules_run(self):
+        """The zygote sets some aside for its own forks; a user's fork has them all."""
+        cell = self.run_ok("import logging, os, random, threading\n"
+                           "done = threading.Event(); thread = threading.Thread(target=done.wait); thread.start()\n"
+                           "logging._lock.acquire(); r, w = os.pipe(); pid = os.fork()\n"
+                           "if pid == 0:\n"
+                           "    other = threading.Thread(target=logging.getLogger('x').setLevel, args=(10,), daemon=True)\n"
+                           "    other.start(); other.join(5)\n"
+                           "    os.write(w, repr((threading.active_count(), random.random())).encode()); os._exit(0)\n"
+                           "logging._lock.release(); done.set(); os.waitpid(pid, 0)\n"
+                           "threads, number = eval(os.read(r, 100)); threads, number != random.random()")
+        self.assertEqual(cell.plain, "(1, True)")
+
     def test_raw_fork(self):
         """Forked behind Python's back: it must not speak on the channel either."""
         cell = self.run_ok("import ctypes, os\nlibc = ctypes.PyDLL(None)\npid = libc.fork()\n"

@@ -11,6 +11,7 @@
     streams   sys.stdout and sys.stderr, with printing
     commands  !commands and %%bash
     variables what the user's names stand for, as JSON
+    forks     what Python does around a fork
     lean      IPython, imported without its terminal
     heap      the zygote's memory, laid out for its forks
     tracebacks, keyboard, reseed, blas, pristine

@@ -6,11 +6,13 @@ common; nothing renews them.
 """
 import ctypes
 import os
+import random
 import sys
 
 MT_WORDS = 624  # of a Mersenne Twister's key; its position follows, and at the end means "used up"
 
 _numpy_key = _numpy_position = None
+_seed_random = None
 _renewals = []
 _zygote = None  # its process id
 
@@ -18,7 +20,7 @@ _zygote = None  # its process id
 def prepare():
     """In the zygote, when nothing more will run there: what comes new at its first use is
     forgotten once for all forks, and the rest is found that reseed() will write to."""
-    global _numpy_key, _numpy_position, _zygote
+    global _numpy_key, _numpy_position, _seed_random, _zygote
     for name, forget in FORGOTTEN.items():
         if name in sys.modules:
             forget(sys.modules[name])
@@ -30,6 +32,7 @@ def prepare():
             address = generator.ctypes.state_address
             _numpy_key = _memory(address, MT_WORDS * 4)
             _numpy_position = _memory(address + MT_WORDS * 4, 4)
+    _seed_random = super(random.Random, random._inst).seed
     # Looking for a module writes to the names of others: not in every fork.
     _renewals[:] = [(renew, sys.modules[name]) for name, renew in RENEWALS.items()
                     if name in sys.modules]
@@ -54,6 +57,10 @@ def _numpy(random_):
         _numpy_position[:] = MT_WORDS.to_bytes(4, sys.byteorder)
 
 
+def _random(_):
+    _seed_random()  # random.seed() does no more, but for what was forgotten before
+
+
 def _openssl(ssl):
     # It seeds itself anew, at its next use, when it sees another process id, as in every box: the
     # keeper takes care of that. This is for a fork that came by the zygote's own id.
@@ -67,7 +74,7 @@ def _multiprocessing(process):
 
 
 RENEWALS = {
-    # `random` itself is not here: Python seeds it after every fork.
+    "random": _random,
     "numpy.random": _numpy,
     "ssl": _openssl,
     "multiprocessing.process": _multiprocessing,
@@ -90,4 +97,8 @@ def _sqlite(module):
     ctypes.CDLL(module.__file__).sqlite3_randomness(0, None)
 
 
-FORGOTTEN = {"tempfile": _tempfile, "uuid": _uuid, "_sqlite3": _sqlite}
+def _gauss(random_):
+    random_._inst.gauss_next = None  # the second of a pair
+
+
+FORGOTTEN = {"random": _gauss, "tempfile": _tempfile, "uuid": _uuid, "_sqlite3": _sqlite}

@@ -19,7 +19,7 @@ import warnings
 import IPython
 from traitlets.config import Config
 
-from . import blas, figures, heap, keyboard, printing, reseed, tracebacks
+from . import blas, figures, forks, heap, keyboard, printing, reseed, tracebacks
 from .channel import Channel
 from .frames import HEADER, PASS, RUN, VARIABLES, frame
 from .kernel import Kernel
@@ -59,8 +59,6 @@ LONG = {
 
 FIRST = ("1+1",)  # the first cell copies hundreds of pages from the zygote
 
-FORK_HOOKS = (("threading", "_after_fork"), ("logging", "_after_at_fork_child_reinit_locks"))
-
 _kernel = None
 
 
@@ -83,8 +81,9 @@ def warm(preload, channel=None, keep=None, same=None):
     _warm_up(_kernel, SHORT)
     blas.prepare()
     reseed.prepare()
+    forks.prepare(_kernel.channel.detach)
     for _ in range(ROUNDS):
-        _after_fork(_kernel)
+        forks.set_aside()
         renew()
         blas.use(1)
     _check_threads("the warm-up")
@@ -94,6 +93,7 @@ def warm(preload, channel=None, keep=None, same=None):
         _kernel.channel.prepare(*channel)
     if keep:
         _kernel.points = Points(_kernel, keep, same)
+    forks.set_aside()
     gc.collect()
     heap.fill()
     gc.freeze()
@@ -187,15 +187,6 @@ def _rehearse(kernel, cells, listings=0):
     kernel.shell.forget(names, len(cells))
 
 
-def _after_fork(kernel):
-    """What Python does first in every fork. With one thread it changes nothing here."""
-    for module, name in FORK_HOOKS:
-        hook = getattr(sys.modules.get(module), name, None)
-        if hook is not None:
-            hook()
-    kernel.channel.detach()
-
-
 def _dress(kernel):
     """The interpreter as a session is to find it. The descriptors are the same there and here."""
     sys.path[:] = [""] + [path for path in sys.path if path not in ("", HOME)]
@@ -220,6 +211,7 @@ def _raise_oom_score():
 def renew():
     """What no two sessions may share. It starts no threads: the process has still to enter its
     box."""
+    forks.put_back()
     reseed.reseed()
 
 

@@ -1,0 +1,51 @@
+"""What Python does around every fork, and need not do for a box.
+
+Some of the handlers that modules have registered (os.register_at_fork) repair what other threads may have
+left: here there is one thread, and it holds nothing. A box would copy 80 pages for them. So they are taken
+out of Python's lists in the zygote, and put back in every fork of it, where the user's forks need them.
+The lists have no name; the garbage collector knows them. Where it does not, boxes only cost more.
+"""
+import gc
+import logging
+import random
+import threading
+
+_changed = []  # a list of Python's, all that is in it, and what stays there in the zygote
+
+
+def prepare(*ours):
+    """Before objects are frozen. `ours` are handlers of our own that the zygote can do without."""
+    after = _list_with(threading._after_fork)
+    if after is None:
+        return
+    needless = (threading._after_fork, random._inst.seed, *ours)  # reseed.py seeds it
+    # All three or none: one alone would leave a lock that is held for ever.
+    lock, unlock = getattr(logging, "_acquireLock", None), getattr(logging, "_releaseLock", None)
+    before, in_parent = _list_with(lock), _list_with(unlock)
+    if before is not None and in_parent is not None:
+        _note(before, (lock,))
+        _note(in_parent, (unlock,))
+        needless += (logging._after_at_fork_child_reinit_locks,)
+    _note(after, needless)
+
+
+def _list_with(handler):
+    found = [each for each in gc.get_referrers(handler) if type(each) is list]
+    return found[0] if handler is not None and len(found) == 1 else None
+
+
+def _note(handlers, needless):
+    def is_needless(handler):
+        return any(type(handler) is type(each) and handler == each for each in needless)
+
+    _changed.append((handlers, handlers[:], [each for each in handlers if not is_needless(each)]))
+
+
+def set_aside():
+    for handlers, _, needed in _changed:
+        handlers[:] = needed
+
+
+def put_back():
+    for handlers, whole, _ in _changed:
+        handlers[:] = whole
