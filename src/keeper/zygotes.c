@@ -199,7 +199,7 @@ int zygote_start(struct state *s, unsigned environment, struct err *e)
         return err_set(e, errno, "pipe");
     log_in = pair[0];
     log_out = pair[1];
-    pid_t pid = fork();
+    pid_t pid = _Fork(); /* see inherit.h */
     if (pid < 0)
         return err_set(e, errno, "cannot fork the zygote");
     if (pid == 0)

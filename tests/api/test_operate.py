@@ -1,4 +1,5 @@
 """What a server says of itself: its log, its metrics, its description."""
+import contextlib
 import glob
 import json
 import os
@@ -226,3 +227,28 @@ class Confined(api.Case):
         if api.SANITIZED:
             self.skipTest("the sanitizers need calls that it has no use for")
         self.assertEqual(self.status()["Seccomp"], "2")
+
+
+class Light(api.Case):
+    """A fork copies what its parent has mapped, for every box anew."""
+
+    def maps(self, name):
+        """Of all processes below the server with this name; one that lets nobody look has none."""
+        found = []
+        for pid in processes.descendants(self.server.process.pid):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/comm") as f, open(f"/proc/{pid}/maps") as maps:
+                if f.read().strip() == name:
+                    found.append(maps.read())
+        return found
+
+    def test_init_has_only_what_it_uses(self):
+        session = self.session()
+        session.put("a", b"bytes")
+        self.assertEqual(session.cell("open('b', 'w').write('x')")["files"][0]["path"], "b")
+        if os.geteuid() == 0:
+            self.assertTrue(all("libcurl" in each for each in self.maps("keeper")), "the check cannot fail")
+            self.assertTrue(self.maps("init"))
+        for each in self.maps("init"):
+            self.assertIn("libnettle", each)
+            for other in ("libcurl", "libarchive", "libgnutls", "libxml2", "libsqlite3"):
+                self.assertNotIn(other, each)
