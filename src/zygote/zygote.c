@@ -322,6 +322,10 @@ static PyObject *settle(PyObject *self, PyObject *args)
     (void)self;
     (void)args;
     struct image image;
+    /* Once here what every fork does first, as if this were one: the loader binds the functions that are
+     * called at no other time, which takes a dozen pages. */
+    PyOS_BeforeFork();
+    PyOS_AfterFork_Child();
     image_open(&image);
     objects_settle(&image);
     pages_settle(&image);
