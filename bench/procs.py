@@ -1,7 +1,12 @@
 """What the kernel says about processes and cgroups, seen from outside."""
 
+import array
+import mmap
 import os
 import re
+
+PAGE_PRESENT, PAGE_OF_FILE = 1 << 63, 1 << 61
+PAGE_FRAME = (1 << 55) - 1
 
 
 def pids():
@@ -49,15 +54,40 @@ def descendants():
     return found
 
 
-def in_boxes():
-    """The processes of boxes. The keeper below us has a pid namespace, and each box another."""
-    own = depth("self")
-    return {pid for pid in descendants() if depth(pid) >= own + 2}
+def frames(pid):
+    """The numbers of the page frames that hold its anonymous memory. Only root sees them."""
+    found = set()
+    try:
+        with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/pagemap", "rb", 0) as pagemap:
+            for line in maps:
+                begin, end = (int(text, 16) // mmap.PAGESIZE for text in line.split()[0].split("-"))
+                if "[vsyscall]" in line:
+                    continue
+                entries = array.array("Q", os.pread(pagemap.fileno(), 8 * (end - begin), 8 * begin))
+                found.update(
+                    entry & PAGE_FRAME
+                    for entry in entries
+                    if entry & PAGE_PRESENT and not entry & PAGE_OF_FILE
+                )
+    except OSError:
+        pass  # it ended meanwhile
+    return found
 
 
 def boxes_bytes():
-    """What all boxes together have for themselves, each with its init and its interpreter."""
-    return sum(private_bytes(pid) for pid in in_boxes())
+    """What ends with all boxes together: pages that one of their processes has and neither the keeper
+    nor a zygote. smaps does not tell: to it a page is no more private when two processes of one box
+    share it (the interpreter and the forks of it that wait), and is private when of all processes
+    only one has a page of the zygote's file in its tables.
+
+    The keeper below us has a pid namespace, and each box another."""
+    own, below = depth("self"), descendants()
+    boxes = {pid for pid in below if depth(pid) >= own + 2}
+    if os.geteuid() != 0:
+        return sum(private_bytes(pid) for pid in boxes)
+    inside = set().union(*map(frames, boxes))
+    outside = set().union(*map(frames, below - boxes))
+    return len(inside - outside) * mmap.PAGESIZE
 
 
 def descriptors(pid):
