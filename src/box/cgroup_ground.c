@@ -115,6 +115,16 @@ static void remove_tree(int parent, const char *name)
     unlinkat(parent, name, AT_REMOVEDIR);
 }
 
+/* Is this open directory still the one of that name? Another retort may have removed it since, and its
+ * owner made a new one: the lock on the old one says nothing of that. */
+static bool is_named(int dir, int parent, const char *name)
+{
+    struct stat opened, named;
+
+    return fstat(dir, &opened) == 0 && fstatat(parent, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
 static void remove_stale(int parent)
 {
     DIR *d = fdopendir(dup(parent));
@@ -123,7 +133,7 @@ static void remove_stale(int parent)
         if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
             continue;
         cleanup_fd int dir = openat(parent, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (dir >= 0 && flock(dir, LOCK_EX | LOCK_NB) == 0)
+        if (dir >= 0 && flock(dir, LOCK_EX | LOCK_NB) == 0 && is_named(dir, parent, entry->d_name))
             remove_tree(parent, entry->d_name);
     }
     if (d)
