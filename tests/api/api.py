@@ -23,7 +23,8 @@ from processes import alive, descendants  # noqa: F401, for the tests
 RETORT = "build/retort"  # run.py sets these
 USER = None
 SANITIZED = False  # memory means nothing then
-PATIENCE = 60  # seconds: more than anything here takes on a slow machine
+PATIENCE = 120  # seconds: more than anything here takes on a slow machine
+SOON = 30  # seconds: what is to happen at once has happened, and what waits for a limit has not
 NOBODY = 65534
 
 
@@ -295,6 +296,7 @@ class Session:
     def __init__(self, client, sid):
         self.client, self.id = client, sid
         self.path = f"/v1/sessions/{sid}"
+        self.holds = 0
 
     def info(self):
         answer = self.client.get(self.path)
@@ -327,11 +329,21 @@ class Session:
         assert answer.status == 200, answer
         return [f["path"] for f in answer.json["data"]]
 
-    def begin(self, code, **more):
-        """A cell in the background that has begun; it says so in a file."""
-        later = self.in_background("open('begun', 'w').close()\n" + code, **more)
+    def begin(self, code, first="", **more):
+        """A cell in the background that has begun, and done what comes first; it says so in a file."""
+        later = self.in_background(f"{first}\nopen('begun', 'w').close()\n{code}", **more)
         assert wait_until(lambda: later.over or self.get("begun").status == 200), "it does not begin"
         return later
+
+    def hold(self, then=""):
+        """A cell that goes on until it is released."""
+        self.holds += 1
+        return self.begin(f"import os, time\nwhile not os.path.exists('go{self.holds}'): time.sleep(0.02)\n"
+                          f"os.unlink('begun')\n{then}", timeout="none")
+
+    def release(self):
+        answer = self.put(f"go{self.holds}")
+        assert answer.status == 201, answer
 
     def delete(self):
         answer = self.client.delete(self.path)
@@ -446,10 +458,29 @@ class Stream:
 
 # ---- raw bytes ----
 
-def receive(sock, seconds=10):
-    """All that comes until the other side closes or time is up; and whether it closed."""
+# Debian 12's libmicrohttpd writes the head of its own refusals twice, and closes.
+TWICE = re.compile(rb"(HTTP/1\.1 4.*?\r\n\r\n)HTTP/1\.1 4", re.S)
+
+
+def whole_answers(data):
+    """How many there are at its beginning."""
+    count = 0
+    while True:
+        head, separator, data = data.partition(b"\r\n\r\n")
+        found = re.search(rb"\r\ncontent-length: *(\d+)", head, re.I)
+        length = int(found[1]) if found else 0
+        if not separator or len(data) < length:
+            return count
+        count += not re.match(rb"HTTP/1\.[01] 100 ", head)
+        data = data[length:]
+
+
+def receive(sock, seconds=PATIENCE, answers=None):
+    """All that comes until the other side closes, or so many answers are there, or time is up; and whether it closed."""
     got, end = b"", time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
+        if answers and not TWICE.match(got) and whole_answers(got) >= answers:
+            break
         sock.settimeout(left)
         try:
             piece = sock.recv(1 << 16)

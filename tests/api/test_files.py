@@ -117,7 +117,7 @@ class NeverServed(api.Case):
             with self.subTest(name=name):
                 began = time.monotonic()
                 self.assertIn(self.s.get(name).code, ("not_found", "bad_path"))
-                self.assertLess(time.monotonic() - began, 5)
+                self.assertLess(time.monotonic() - began, api.SOON)
         self.assertEqual(self.s.files(), ["real"])
         archive = zipfile.ZipFile(io.BytesIO(self.client.get(self.s.path + "/files?archive=zip").body))
         self.assertEqual([n for n in archive.namelist() if not n.endswith("/")], ["real"])
@@ -143,12 +143,13 @@ class NeverServed(api.Case):
         self.s.cell("import os\nopen('/mnt/data/a', 'w').write('own')\nos.link('a', 'b')")
         self.assertIn(self.s.get("b").status, (200, 404))
 
-    def read_slowly(self, name, act):
+    def read_slowly(self, name, act, patience=api.PATIENCE):
         """Act after the headers and the first bytes have come; the rest that comes then, and the length promised."""
         connection, response = self.client.send("GET", self.s.file(name))
         self.addCleanup(connection.close)
         got = response.read(100)
         act()
+        connection.sock.settimeout(patience)
         try:
             got += response.read()
         except Exception:  # cut short: that is what it may do
@@ -157,7 +158,8 @@ class NeverServed(api.Case):
 
     def test_it_shrinks(self):
         self.s.cell("open('f', 'wb').write(bytes(50 << 20))")
-        got, promised = self.read_slowly("f", lambda: self.s.cell("open('f', 'wb').write(b'short')"))
+        # What is missing never comes, and we do not wait until the server gives us up.
+        got, promised = self.read_slowly("f", lambda: self.s.cell("open('f', 'wb').write(b'short')"), patience=3)
         self.assertEqual(promised, 50 << 20)
         self.assertLessEqual(len(got), promised)
         self.assertAnswers()
@@ -180,10 +182,10 @@ class NeverServed(api.Case):
         self.assertAnswers()
 
     def test_swapped_all_the_time(self):
-        self.s.begin("import os, time\nopen('g', 'w').write('good')\nend = time.time() + 4\n"
+        self.s.begin("import os, time\nopen('g', 'w').write('good')\nend = time.time() + 2.5\n"
                      "while time.time() < end:\n    os.symlink('/etc/passwd', 'l'); os.rename('l', 's')\n"
                      "    open('n', 'w').write('good'); os.rename('n', 's')")
-        end = time.monotonic() + 3
+        end = time.monotonic() + 2
         statuses = set()
         while time.monotonic() < end:
             answer = self.s.get("s")
@@ -242,17 +244,13 @@ class List(api.Case):
         page = self.client.get(session.path + "/files?limit=500").json
         self.assertEqual(len(page["data"]), 500)
         self.assertEqual(page["data"][-1]["path"], "f0499")
-        began = time.monotonic()
-        for _ in range(10):
-            session.cell("x = 1")
-        self.assertLess((time.monotonic() - began) / 10, 0.5)
+        self.assertEqual(session.cell("open('f2500', 'w').write('x')")["files"][0]["path"], "f2500")
 
     def test_while_a_cell_runs(self):
         session = self.session()
-        later = session.begin("import time; time.sleep(2)")
-        began = time.monotonic()
+        later = session.hold()
         self.assertEqual(session.files(), ["begun"])
-        self.assertLess(time.monotonic() - began, 1.5)
+        session.release()
         later.result()
 
 
@@ -280,7 +278,7 @@ class Archive(api.Case):
         under_way[0].sock.close()
         under_way[0].close()
         response.close()
-        self.assertTrue(api.wait_until(lambda: self.client.get(session.path + "/files?archive=zip").status == 200, 20))
+        self.assertTrue(api.wait_until(lambda: self.client.get(session.path + "/files?archive=zip").status == 200))
 
     def test_zip(self):
         session = self.session()

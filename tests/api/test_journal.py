@@ -108,8 +108,7 @@ class Restart(api.Case):
         state = self.directory()
         with api.Server("drain = 1\n", state=state) as server:
             session = server.client().session()
-            later = session.begin("print('so far', flush=True)\nimport time; time.sleep(100)")
-            time.sleep(0.3)
+            later = session.begin("import time; time.sleep(100)", first="print('so far', flush=True)", timeout="none")
             server.end(signal.SIGTERM)
             token = server.token
             answer = later.result()
@@ -129,7 +128,7 @@ class Retention(api.Case):
         session.cell("'to be forgotten'")
         session.delete()
         self.assertEqual(self.client.get(session.path + "/cells").status, 200)
-        self.assertTrue(api.wait_until(lambda: self.client.get(session.path).status == 404, 20))
+        self.assertTrue(api.wait_until(lambda: self.client.get(session.path).status == 404))
         self.assertError(self.client.get(session.path + "/cells"), 404, "not_found")
         self.assertError(self.client.get(session.path + "/notebook"), 404, "not_found")
 
@@ -157,4 +156,4 @@ class KeptForEver(api.Case):
         self.assertEqual(self.rows(), 40)
         session.delete()
         self.assertGreater(self.rows(), 0, "it went at once: nothing is tried here")
-        self.assertTrue(api.wait_until(lambda: self.rows() == 0, 25), f"{self.rows()} cells are left")
+        self.assertTrue(api.wait_until(lambda: self.rows() == 0), f"{self.rows()} cells are left")

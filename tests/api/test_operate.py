@@ -34,7 +34,7 @@ class Log(api.Case):
                     lambda: client.delete(session.path)):
             act()
             calls += 1
-        api.wait_until(lambda: len(self.server.log.splitlines()) - before >= calls, 5)
+        api.wait_until(lambda: len(self.server.log.splitlines()) - before >= calls, api.SOON)
         log = self.server.log
         lines = log.splitlines()[before:]
         requests = [line for line in lines if "status=" in line]
@@ -49,7 +49,7 @@ class Log(api.Case):
         before = len(self.server.log.splitlines())
         self.client.get("/x%0a2020-01-01T00:00:00Z%20forged")
         self.client.get("/healthz", headers={"Host": "a\tb"})
-        time.sleep(0.3)
+        api.wait_until(lambda: len(self.server.log.splitlines()) - before >= 2, api.SOON)
         self.assertNotIn("forged", self.server.log)
         self.assertEqual(len(self.server.log.splitlines()) - before, 2)
 
@@ -104,7 +104,7 @@ class Metrics(api.Case):
             began = time.monotonic()
             for _ in range(3):
                 self.assertGreaterEqual(self.client.metrics()["retort_boxes"], 1)
-            self.assertLess(time.monotonic() - began, 3)
+            self.assertLess(time.monotonic() - began, api.SOON)
         finally:
             for pid in children:
                 os.kill(pid, signal.SIGCONT)

@@ -233,11 +233,11 @@ class End(api.Case):
 
     def test_delete_while_a_cell_runs(self):
         session = self.session()
-        later = session.begin("print('so far', flush=True)\nimport time\ntime.sleep(60)")
+        later = session.begin("import time\ntime.sleep(60)", first="print('so far', flush=True)")
         began = time.monotonic()
         self.assertEqual(self.client.delete(session.path).status, 204)
-        self.assertLess(time.monotonic() - began, 15)
-        answer = later.result(15)
+        self.assertLess(time.monotonic() - began, api.SOON)
+        answer = later.result()
         if answer.status == 200:
             self.assertEqual(api.text(answer.json), "so far\n")
             self.assertIn(answer.json["status"], ("interrupted", "crashed"))
@@ -251,8 +251,8 @@ class End(api.Case):
         second = session.in_background("print('never')")
         time.sleep(0.3)
         self.assertEqual(self.client.delete(session.path).status, 204)
-        first.result(15)
-        self.assertError(second.result(15), 410, "session_ended")
+        first.result()
+        self.assertError(second.result(), 410, "session_ended")
 
     def test_a_crash_is_survived(self):
         session = self.session()
@@ -279,8 +279,8 @@ class End(api.Case):
         session.cell("kept = 5")
         first = session.begin("import os, time\ntime.sleep(1)\nos.abort()")
         second = session.in_background("kept += 1; kept")
-        self.assertEqual(first.result(15).json["restored_to"], 1)
-        self.assertEqual(api.result(second.result(15).json), "6")
+        self.assertEqual(first.result().json["restored_to"], 1)
+        self.assertEqual(api.result(second.result().json), "6")
 
     def test_a_limit_is_survived(self):
         session = self.session(limits={"memory": "128m"})
@@ -297,7 +297,7 @@ class End(api.Case):
     def test_one_that_kills_itself_between_cells(self):
         session = self.session()
         session.cell("import threading, os\nthreading.Timer(0.3, lambda: os._exit(3)).start()")
-        self.assertTrue(api.wait_until(lambda: session.info()["status"] == "ended", 10))
+        self.assertTrue(api.wait_until(lambda: session.info()["status"] == "ended"))
         self.assertEqual(session.info()["reason"], "crashed")
         self.assertError(self.client.post(session.path + "/cells", code="1"), 410, "session_ended")
 
@@ -311,42 +311,42 @@ class End(api.Case):
 
 class Idle(api.Case):
     def test_it_ends_when_it_said_so(self):
-        session = self.session(idle_timeout=1.5)
-        expires = api.moment(session.info()["expires_at"])
-        self.assertTrue(api.wait_until(lambda: session.info()["status"] == "ended", 20))
+        answer = self.client.post("/v1/sessions", idle_timeout=1.5)
+        session, expires = api.Session(self.client, answer.json["id"]), api.moment(answer.json["expires_at"])
+        self.assertTrue(api.wait_until(lambda: session.info()["status"] == "ended"))
         info = session.info()
         self.assertEqual(info["reason"], "idle")
-        self.assertAlmostEqual(api.moment(info["ended_at"]), expires, delta=1.5)
+        self.assertLess(api.moment(info["ended_at"]), expires + api.SOON)
         self.assertGreaterEqual(api.moment(info["ended_at"]), expires - 0.05)
 
     def test_looking_does_not_keep_it(self):
         """Or else a page that shows it would."""
-        session = self.session(idle_timeout=2)
+        session = self.session(idle_timeout=300)
         before = session.info()["expires_at"]
         time.sleep(0.5)
         self.assertEqual(session.info()["expires_at"], before)
 
     def test_a_cell_keeps_it(self):
-        session = self.session(idle_timeout=2)
+        session = self.session(idle_timeout=300)
         before = session.info()
         time.sleep(0.6)
         cell = session.cell("import time; time.sleep(0.6); print('x')")
         after = session.info()
         self.assertGreater(api.moment(after["expires_at"]), api.moment(before["expires_at"]) + 1)
-        self.assertAlmostEqual(api.moment(after["expires_at"]), api.moment(after["last_active_at"]) + 2, delta=0.1)
+        self.assertAlmostEqual(api.moment(after["expires_at"]), api.moment(after["last_active_at"]) + 300, delta=0.1)
         self.assertEqual(cell["status"], "ok")
 
     def test_a_running_cell_is_not_idle(self):
         session = self.session(idle_timeout=1)
-        later = session.begin("import time; time.sleep(2.5); print('done')")
-        time.sleep(0.3)
+        later = session.hold("print('done')")
+        time.sleep(2)
         info = session.info()
         self.assertEqual(info["status"], "busy")
+        session.release()
         self.assertEqual(api.text(later.result().json), "done\n")
-        self.assertEqual(session.info()["status"], "idle")
 
     def test_a_file_keeps_it(self):
-        session = self.session(idle_timeout=2)
+        session = self.session(idle_timeout=300)
         before = api.moment(session.info()["expires_at"])
         time.sleep(0.6)
         session.put("f", b"x")

@@ -36,24 +36,17 @@ def every_second(socks, act):
 
 
 class Slow(api.Case):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        # What it takes when nobody else is there: the machine may be busy with other things.
-        cls.alone = max(5, 5 * cls("swiftly").swiftly(3))
-
-    def swiftly(self, seconds=8):
-        """Work of others goes on for so long; the longest that one call took."""
-        session, longest, end = self.client.session(), 0, time.monotonic() + seconds
+    def assertSwift(self, seconds=4):
+        """Work of others goes on for so long, and nobody waits for the slow ones, who would take hours."""
+        session, end = self.client.session(), time.monotonic() + seconds
         while time.monotonic() < end:
             began = time.monotonic()
             self.assertEqual(session.cell("1 + 1")["status"], "ok")
             self.assertEqual(session.put("f", b"x" * 1000).status // 100, 2)
             self.assertEqual(session.get("f").status, 200)
-            longest = max(longest, time.monotonic() - began)
+            self.assertLess(time.monotonic() - began, api.SOON)
             time.sleep(0.1)
         session.delete()
-        return longest
 
     def connected(self, request=lambda i: b"", buffer=None):
         socks = []
@@ -68,24 +61,24 @@ class Slow(api.Case):
 
     def test_writers_of_headers(self):
         with every_second(self.connected(lambda i: b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: "), lambda s: s.send(b"x")):
-            self.assertLess(self.swiftly(), self.alone)
+            self.assertSwift()
         self.assertAnswers()
 
     def test_writers_of_bodies(self):
         session = self.session()
         with every_second(self.connected(lambda i: self.client.raw("PUT", session.file(f"slow{i}"), "Content-Length: 100000")),
                           lambda s: s.send(b"x")):
-            self.assertLess(self.swiftly(), self.alone)
-        self.assertTrue(api.wait_until(lambda: session.files() == [], 10))
+            self.assertSwift()
+        self.assertTrue(api.wait_until(lambda: session.files() == []))
         with every_second(self.connected(lambda i: self.client.raw("POST", "/v1/run", "Content-Length: 100000")),
                           lambda s: s.send(b" ")):
-            self.assertLess(self.swiftly(4), self.alone)
+            self.assertSwift()
 
     def test_readers(self):
         session = self.session()
         session.cell("open('big', 'wb').write(bytes(30 << 20))")
         with every_second(self.connected(lambda i: self.client.raw("GET", session.file("big")), 4096), lambda s: s.recv(1)):
-            self.assertLess(self.swiftly(), self.alone)
+            self.assertSwift()
         if not api.SANITIZED:
             self.assertLess(self.server.peak_memory(), 250 << 20)
 
@@ -95,11 +88,11 @@ class Slow(api.Case):
             session.cell("import os\nopen('big', 'wb').write(os.urandom(4 << 20))")
         with every_second(self.connected(lambda i: self.client.raw("GET", sessions[i % len(sessions)].path + "/files?archive=zip"), 4096),
                           lambda s: s.recv(1)):
-            self.assertLess(self.swiftly(), self.alone)
+            self.assertSwift()
 
     def test_connections_that_say_nothing(self):
         socks = [sock for _ in range(3) for sock in self.connected()]
-        self.assertLess(self.swiftly(2), self.alone)
+        self.assertSwift(2)
         for sock in socks:
             sock.close()
 
@@ -119,7 +112,7 @@ class Endless(api.Case):
             socks[name].settimeout(0)
             self.addCleanup(socks[name].close)
         began = time.monotonic()
-        while len(ended) < 3 and time.monotonic() - began < 45:
+        while len(ended) < 3 and time.monotonic() - began < api.PATIENCE:
             for name, sock in socks.items():
                 try:
                     sock.send(b" ")
@@ -143,7 +136,7 @@ class TooManyConnections(api.Case):
         time.sleep(0.5)
         for sock in socks:
             sock.close()
-        self.assertTrue(api.wait_until(lambda: self.healthy(), 10))
+        self.assertTrue(api.wait_until(self.healthy))
 
     def healthy(self):
         try:
@@ -195,7 +188,7 @@ class Memory(api.Case):
         session = self.session(limits={"output": "64m"})
         before = self.server.peak_memory()
         with session.stream("x = 'x' * 65536\nfor i in range(2000): print(x)") as stream:
-            self.assertTrue(api.wait_until(lambda: session.info()["status"] != "busy", 30))
+            self.assertTrue(api.wait_until(lambda: session.info()["status"] != "busy"))
             if not api.SANITIZED:
                 self.assertLess(self.server.peak_memory() - before, 700 << 20)
             stream.close()
@@ -204,9 +197,10 @@ class Memory(api.Case):
         """So much waits for its reader, who gets the rest with the cell."""
         session = self.session(limits={"output": "64m"})
         with session.stream("x = '\\x01' * 65536\nfor i in range(300): print(x)\nopen('printed', 'w').close()\n"
-                            "import time; time.sleep(4)") as stream:
+                            "import os, time\nwhile not os.path.exists('go'): time.sleep(0.02)") as stream:
             self.assertTrue(api.wait_until(lambda: session.get("printed").status == 200))
             self.assertLess(self.client.metrics()["retort_buffers_bytes"], 80 << 20)
+            session.put("go")
             cell = stream.cell()
         self.assertEqual(len(api.text(cell)), 300 * 65537)
         self.assertLess(sum(len(d["text"]) for n, d in stream.events if n == "stdout"), 300 * 65537)
@@ -221,7 +215,7 @@ class Buffers(api.Case):
         return self.client.metrics()["retort_buffers_bytes"]
 
     def assertGivenBack(self):
-        self.assertTrue(api.wait_until(lambda: self.held() < 1 << 20, 20), self.held())
+        self.assertTrue(api.wait_until(lambda: self.held() < 1 << 20), self.held())
 
     def sent(self, data, buffer=None):
         sock = socket.socket()
@@ -234,11 +228,13 @@ class Buffers(api.Case):
         return sock
 
     def test_runs_that_wait(self):
-        first = api.Later(lambda: self.client.post("/v1/run", code="import time; time.sleep(4)"))
-        time.sleep(0.5)
         files = {"f": base64.b64encode(os.urandom(6 << 20)).decode()}
-        waiting = [api.Later(lambda: self.client.post("/v1/run", code="1", files=files)) for _ in range(8)]
-        answers = [later.result() for later in [first, *waiting]]
+        first = self.client.stream("/v1/run", code="print('now', flush=True)\nimport time; time.sleep(1000)", timeout="none")
+        with first:
+            first.until("stdout", "now")
+            waiting = [api.Later(lambda: self.client.post("/v1/run", code="1", files=files)) for _ in range(8)]
+            self.assertTrue(api.wait_until(lambda: sum(later.over for later in waiting) >= 4))
+        answers = [later.result() for later in waiting]
         refused = [a for a in answers if a.status != 200]
         self.assertLess(self.held(), self.SHARE * 2)
         self.assertTrue(4 <= len(refused) <= 7, answers)
@@ -252,7 +248,7 @@ class Buffers(api.Case):
         other = self.server.client(self.server.new_token("other"))
         body = b'{"code": "' + b"#" * (7 << 20)
         socks = [self.sent(self.client.raw("POST", "/v1/run", f"Content-Length: {8 << 20}", body=body)) for _ in range(12)]
-        self.assertTrue(api.wait_until(lambda: self.held() >= self.SHARE, 10), self.held())
+        self.assertTrue(api.wait_until(lambda: self.held() >= self.SHARE), self.held())
         time.sleep(0.5)
         self.assertLess(self.held(), self.SHARE * 2)
         self.assertError(self.client.post("/v1/run", code="#" * 200000), 503, "busy")
@@ -266,10 +262,10 @@ class Buffers(api.Case):
         session = self.session(limits={"output": "6m"})
         session.cell("print('x' * 3500000)")
         slow = [self.sent(self.client.raw("GET", session.path + "/cells/1"), 4096) for _ in range(12)]
-        self.assertTrue(api.wait_until(lambda: "slow reader shut" in self.server.log, 10))
+        self.assertTrue(api.wait_until(lambda: "slow reader shut" in self.server.log))
         self.assertLess(self.held(), self.SHARE * 2)
         self.assertEqual(len(api.text(self.client.get(session.path + "/cells/1").json)), 3500001)
-        got, closed = api.receive(slow[0], 5)
+        got, closed = api.receive(slow[0])
         self.assertTrue(closed and len(got) < 3500000, "the oldest one is still there")
         for sock in slow:
             sock.close()
@@ -281,7 +277,7 @@ class Buffers(api.Case):
         for n in range(1, 4):
             sock = self.sent(self.client.raw("POST", session.path + "/cells", "Accept: text/event-stream", "Content-Length: 55",
                                              body=json.dumps({"code": "for i in range(600): print('x' * 5000)"}).ljust(55).encode()), 4096)
-            self.assertTrue(api.wait_until(lambda: session.info()["cells"] == n, 30))
+            self.assertTrue(api.wait_until(lambda: session.info()["cells"] == n))
             socks.append(sock)
         self.assertTrue(1 << 20 < self.held() < self.SHARE * 2, self.held())
         for sock in socks:
@@ -293,12 +289,12 @@ class Buffers(api.Case):
         session.cell("import os\nopen('f', 'wb').write(os.urandom(8 << 20))\n"
                      "for i in range(5000): open(f'{i}' + 'n' * 200, 'w').close()", timeout=60)
         slow = [self.sent(self.client.raw("GET", session.path + "/files?archive=zip"), 4096) for _ in range(4)]
-        self.assertTrue(api.wait_until(lambda: self.held() > 12 << 20, 10), self.held())
+        self.assertTrue(api.wait_until(lambda: self.held() > 12 << 20), self.held())
         other = self.session()
         other.cell("import os\nopen('f', 'wb').write(os.urandom(8 << 20))\n"
                    "for i in range(5000): open(f'{i}' + 'n' * 240, 'w').close()", timeout=60)
         slow.append(self.sent(self.client.raw("GET", other.path + "/files?archive=zip"), 4096))
-        self.assertTrue(api.wait_until(lambda: self.held() >= self.SHARE, 10), self.held())
+        self.assertTrue(api.wait_until(lambda: self.held() >= self.SHARE), self.held())
         self.assertError(self.client.get(other.path + "/files?archive=zip"), 503, "busy")
         for sock in slow:
             sock.close()

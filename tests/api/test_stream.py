@@ -52,20 +52,20 @@ class Events(api.Case):
                 connection.close()
 
     def test_the_first_byte_comes_before_the_end(self):
-        with self.s.stream("import time\nprint('now', flush=True)\ntime.sleep(3)\nprint('later')") as stream:
+        with self.s.stream("import os, time\nprint('now', flush=True)\n"
+                           "while not os.path.exists('go'): time.sleep(0.02)\nprint('later')") as stream:
             stream.until("stdout", "now")
-            early = time.monotonic() - stream.began
-            stream.cell()
-            self.assertLess(early, 2)
-            self.assertGreater(time.monotonic() - stream.began, 2.5)
+            self.s.put("go")
+            self.assertEqual(api.text(stream.cell()), "now\nlater\n")
 
     def test_events_come_as_they_happen(self):
-        code = "import time\nfor i in range(6):\n    print(i, flush=True)\n    time.sleep(0.5)"
+        code = ("import os, time\nfor i in range(6):\n    print('line', i, flush=True)\n"
+                "    while not os.path.exists(f'seen{i}'): time.sleep(0.02)")
         with self.s.stream(code) as stream:
-            stream.cell()
-            texts = [t for t, (n, _) in zip(stream.times, stream.events) if n == "stdout"]
-            self.assertGreaterEqual(len(texts), 6)
-            self.assertGreater(texts[-1] - texts[0], 2)
+            for i in range(6):
+                stream.until("stdout", f"line {i}")
+                self.s.put(f"seen{i}")
+            self.assertEqual(stream.cell()["status"], "ok")
 
     def test_a_long_output(self):
         session = self.session(limits={"output": "20m"})
@@ -115,8 +115,9 @@ class Events(api.Case):
         self.assertError(stream.answer, 404, "not_found")
 
     def test_one_that_waits(self):
-        self.s.begin("import time; time.sleep(1.5)")
+        self.s.hold()
         stream = self.s.stream("print('mine')")
+        self.s.release()
         cell = stream.cell()
         self.assertEqual((cell["n"], api.text(cell)), (2, "mine\n"))
 
@@ -133,10 +134,9 @@ class KeepAlive(api.Case):
     def test_a_comment_every_ten_seconds(self):
         session = self.session()
         with session.stream("import time; time.sleep(23)") as stream:
-            stream.cell()
-            self.assertGreaterEqual(len(stream.comments), 2, stream.comments)
-            gaps = [b - a for a, b in zip([0, *stream.comments], stream.comments)]
-            self.assertLess(max(gaps), 12, stream.comments)
+            self.assertEqual(stream.cell()["status"], "ok")
+            self.assertIn(len(stream.comments), (2, 3), stream.comments)
+            self.assertGreater(stream.comments[0], 5)
 
 
 class Leaving(api.Case):
@@ -147,7 +147,7 @@ class Leaving(api.Case):
             stream.until("stdout", "now")
         began = time.monotonic()
         self.assertEqual(api.result(session.cell("x, y")), "('left', 'interrupted')")
-        self.assertLess(time.monotonic() - began, 10)
+        self.assertLess(time.monotonic() - began, api.SOON)
         self.assertEqual(self.client.get(session.path + "/cells/1").json["status"], "interrupted")
 
     def test_in_the_middle_of_a_flood(self):
@@ -157,17 +157,17 @@ class Leaving(api.Case):
                 stream.until("stdout")
         began = time.monotonic()
         self.assertEqual(session.cell("1")["status"], "ok")
-        self.assertLess(time.monotonic() - began, 15)
+        self.assertLess(time.monotonic() - began, api.SOON)
         self.assertAnswers()
 
     def test_one_that_does_not_read(self):
         """Its cell goes on or waits, but nobody else does, and no memory is lost to it."""
         session, other = self.session(limits={"output": "64m"}), self.session()
-        with session.stream("for i in range(30000): print('x' * 4000)") as stream:
-            time.sleep(3)
+        with session.stream("while True: print('x' * 4000)", timeout="none") as stream:
+            time.sleep(2)
             began = time.monotonic()
             self.assertEqual(other.cell("1")["status"], "ok")
-            self.assertLess(time.monotonic() - began, 5)
-            self.assertEqual(session.info()["id"], session.id)
+            self.assertLess(time.monotonic() - began, api.SOON)
+            self.assertEqual(session.info()["status"], "busy")
             stream.close()
-        self.assertTrue(api.wait_until(lambda: session.info()["status"] != "busy", 20))
+        self.assertTrue(api.wait_until(lambda: session.info()["status"] != "busy"))

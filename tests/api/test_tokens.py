@@ -49,7 +49,7 @@ class Authentication(api.Case):
         sock = self.server.connect()
         self.addCleanup(sock.close)
         sock.sendall(b"POST /v1/run HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000000\r\n\r\n")
-        got, _ = api.receive(sock, 5)
+        got, _ = api.receive(sock, answers=1)
         self.assertEqual(api.split_responses(got)[0][0], 401)
 
 
@@ -105,7 +105,8 @@ class Tokens(api.Case):
     def test_revoked_while_a_stream_runs(self):
         client = self.server.client(self.server.new_token("bob"))
         session = client.session()
-        with session.stream("import time\nfor i in range(1000):\n    print(i, flush=True)\n    time.sleep(0.1)") as stream:
+        with session.stream("import time\nfor i in range(1000):\n    print(i, flush=True)\n    time.sleep(0.1)",
+                            timeout="none") as stream:
             stream.until("stdout")
             began = time.monotonic()
             api.run("token", "revoke", "bob", "--state", self.state)
@@ -114,7 +115,7 @@ class Tokens(api.Case):
                     pass
             except Exception:
                 pass  # however it ends
-            self.assertLess(time.monotonic() - began, 10)
+            self.assertLess(time.monotonic() - began, api.SOON)
         self.assertError(client.get(session.path), 401)
 
     def test_revoked_ones_leave_no_sessions(self):
@@ -123,7 +124,7 @@ class Tokens(api.Case):
         operator = self.server.client()
         self.assertEqual(operator.metrics()['retort_sessions{status="idle"}'], 1)
         api.run("token", "revoke", "carol", "--state", self.state)
-        self.assertTrue(api.wait_until(lambda: operator.metrics()['retort_sessions{status="idle"}'] == 0, 10))
+        self.assertTrue(api.wait_until(lambda: operator.metrics()['retort_sessions{status="idle"}'] == 0))
 
 
 class Sight(api.Case):
@@ -235,12 +236,13 @@ class Quotas(api.Case):
     def test_it_comes_back(self):
         client = self.server.client(self.server.new_token("q6", "--cells-per-minute", "40"))
         session = self.session(client)
-        statuses = [client.post(session.path + "/cells", code="1").status for _ in range(60)]
-        self.assertEqual(statuses[0], 200)
-        self.assertIn(429, statuses)
-        refused = client.post(session.path + "/cells", code="1")
-        if refused.status == 429:
-            time.sleep(int(refused.headers["Retry-After"]))
+        self.assertEqual(session.cell("1")["status"], "ok")
+        for _ in range(200):
+            refused = client.post(session.path + "/cells", code="1")
+            if refused.status != 200:
+                break
+        self.assertError(refused, 429, "too_many_cells")
+        time.sleep(int(refused.headers["Retry-After"]))
         self.assertEqual(session.cell("1")["status"], "ok")
 
 
@@ -290,7 +292,7 @@ class Hosts(api.Case):
 class Addresses(api.Case):
     def refused(self, listen, config=""):
         args = ["serve", "--listen", listen, "--state", self.directory()]
-        done = api.run(*args, timeout=20)
+        done = api.run(*args)
         self.assertNotIn(done.returncode, (0, None))
         self.assertEqual(done.stdout, "")
         return done
