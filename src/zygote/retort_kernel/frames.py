@@ -64,8 +64,9 @@ def read_run(body):
 
 
 def read_flags(body):
-    """Of a RUN frame of a session's owner."""
-    return body[-1]
+    """Of a RUN frame. The zygote's own have none."""
+    at = 8 + HEADER.unpack_from(body)[1]
+    return body[at] if at < len(body) else 0
 
 
 def read_check(body):
