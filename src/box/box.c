@@ -104,8 +104,12 @@ static int init_network(void *ctx, struct err *e)
 /* /proc/self/cgroup would tell where on the host the box is. */
 static int init_cgroup_namespace(void *ctx, struct err *e)
 {
-    (void)ctx;
-    return unshare(CLONE_NEWCGROUP) < 0 ? err_set(e, errno, "unshare") : 0;
+    struct box_init *b = ctx;
+
+    if (unshare(CLONE_NEWCGROUP) < 0)
+        return err_set(e, errno, "unshare");
+    b->cgroup_fd = b->branch ? open("/proc/self/ns/cgroup", O_RDONLY | O_CLOEXEC) : -1;
+    return b->branch && b->cgroup_fd < 0 ? err_set(e, errno, "cannot open the namespace") : 0;
 }
 
 static int init_system(void *ctx, struct err *e)
@@ -120,45 +124,58 @@ static int init_devices(void *ctx, struct err *e)
     return root_mount_devices(b->view, b->plan->slot, e);
 }
 
+/* A branch's is where it will be; any other's is still being put together. */
+static void place_in(const struct box_init *b, const char *place, char *ret, size_t size)
+{
+    snprintf(ret, size, "%s%s", b->branch ? "" : ROOT_BOX, place);
+}
+
 /* Only the processes of this pid namespace, and nothing of the machine: no /proc/cmdline, no
  * /proc/sys, no statistics in which other sessions could be seen at work. */
 static int init_proc(void *ctx, struct err *e)
 {
-    (void)ctx;
-    if (mount("proc", ROOT_BOX "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid") < 0)
+    char to[64];
+
+    place_in(ctx, "/proc", to, sizeof(to));
+    if (mount("proc", to, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid") < 0)
         return err_set(e, errno, "cannot mount /proc");
     return 0;
 }
 
-static int mount_tmpfs(const char *to, uint64_t size, uint64_t files, struct err *e)
+static int mount_tmpfs(const struct box_init *b, const char *place, struct err *e)
 {
-    char options[160];
+    uint64_t size = b->plan->disk, files = b->plan->files;
+    char options[160], to[64];
+
+    place_in(b, place, to, sizeof(to));
 
     /* 0 means "no limit" to tmpfs. The root directory takes one inode of its own. */
     snprintf(options, sizeof(options), "mode=0755,uid=%d,gid=%d,size=%llu,nr_inodes=%llu",
              BOX_USER_ID, BOX_USER_ID, size == LIMIT_NONE ? 0ULL : (unsigned long long)size,
              files == LIMIT_NONE ? 0ULL : (unsigned long long)files + 1);
     if (mount("tmpfs", to, "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
-        return err_set(e, errno, "cannot mount a tmpfs at %s", to + strlen(ROOT_BOX));
+        return err_set(e, errno, "cannot mount a tmpfs at %s", place);
     return 0;
 }
 
 /* In memory, in the box's own mount namespace: gone with it. */
 static int init_workspace(void *ctx, struct err *e)
 {
-    const struct box_plan *p = ((struct box_init *)ctx)->plan;
-    return mount_tmpfs(ROOT_BOX BOX_WORKSPACE, p->disk, p->files, e);
+    return mount_tmpfs(ctx, BOX_WORKSPACE, e);
 }
 
 static int init_scratch(void *ctx, struct err *e)
 {
-    const struct box_plan *p = ((struct box_init *)ctx)->plan;
-    static const char *const places[] = {ROOT_BOX "/tmp", ROOT_BOX BOX_HOME, ROOT_BOX "/dev/shm"};
+    const struct box_init *b = ctx;
+    static const char *const places[] = {"/tmp", BOX_HOME, "/dev/shm"};
 
+    if (b->branch && root_save_covered(b->view, b->plan->environment, e) < 0)
+        return -1;
     for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
-        if (mount_tmpfs(places[i], p->disk, p->files, e) < 0)
+        if (mount_tmpfs(b, places[i], e) < 0)
             return -1;
-    return root_mount_covered(((struct box_init *)ctx)->view, p->environment, e);
+    return b->branch ? root_show_saved(b->view, b->plan->environment, e)
+                     : root_mount_covered(b->view, b->plan->environment, e);
 }
 
 static int init_host_name(void *ctx, struct err *e)
@@ -222,7 +239,16 @@ int box_init_enter(struct box_init *b, const char **ret_failed, struct err *e)
         {"init-bare", init_bare},
         {"init-filter", init_filter},
     };
-    return STEPS_RUN(steps, b, ret_failed, e);
+    /* In a copy of the other box's mounts, which it could not take away, and over them its own: Landlock, which
+     * its interpreter brings along, knows places by what is below them. */
+    static const struct step branch[] = {
+        {"init-network", init_network},     {"init-cgroup-namespace", init_cgroup_namespace},
+        {"init-identity", init_identity},   {"init-proc", init_proc},
+        {"init-workspace", init_workspace}, {"init-scratch", init_scratch},
+        {"init-host-name", init_host_name}, {"init-loopback", init_loopback},
+        {"init-bare", init_bare},           {"init-filter", init_filter},
+    };
+    return b->branch ? STEPS_RUN(branch, b, ret_failed, e) : STEPS_RUN(steps, b, ret_failed, e);
 }
 
 /* ---- the kernel process ---- */
@@ -353,10 +379,11 @@ static int kernel_rlimits(void *ctx, struct err *e)
 static int kernel_landlock(void *ctx, struct err *e)
 {
     (void)ctx;
+    /* Not the places alone that can be written: a branch, which brings its domain along, has others there, and
+     * Landlock does not look at what they are mounted over. Which those are is a matter of mounts and owners;
+     * what is left to it are devices, and whom a signal or an abstract socket may reach. */
     static const char *const all[] = {"/", NULL};
-    static const char *const existing[] = {"/dev", "/proc", NULL};
-    static const char *const own[] = {BOX_WORKSPACE, "/tmp", "/home/user", "/dev/shm", NULL};
-    const struct landlock_places places = {.read = all, .touch = existing, .write = own};
+    const struct landlock_places places = {.read = all, .write = all};
 
     return landlock_confine(&places, e);
 }

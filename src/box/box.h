@@ -38,6 +38,11 @@
 #define BOX_GUEST_PID 300
 #define BOX_WAITING_MAX CHECKPOINTS_MAX
 
+/* The third argument of setns(), which the kernel does not look at, as a guest's filter wants it. */
+#define BOX_BRANCH_WORD 0x62726e63u
+/* A branch's namespaces lie inside those of the box that it comes from; Linux has 32 levels of them. */
+#define BOX_DEPTH_MAX 24
+
 /* How to make one box; plain data that travels from the keeper to both halves. */
 struct box_plan {
     uint32_t environment; /* index: which skeleton */
@@ -80,7 +85,9 @@ struct box_init {
     const struct root_view *view;
     const struct filter *filter;
     struct box_ways ways; /* closed when it is attached */
+    bool branch;          /* of another box, in whose root it is already */
     int network_fd;       /* set by its step: the namespace, for the kernel process */
+    int cgroup_fd;        /* the same, for a branch's */
 };
 int box_init_enter(struct box_init *b, const char **ret_failed, struct err *e);
 

@@ -173,6 +173,25 @@ int cgroup_ways(const struct cgroup_ground *g, unsigned box, int ret[CGROUP_HIER
     return (int)g->n_dirs;
 }
 
+int cgroup_open_to_all(const struct cgroup_ground *g, unsigned box, struct err *e)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "box-%u/tasks", box);
+    for (unsigned i = 0; g->version == 1 && i < g->n_dirs; i++)
+        if (fchmodat(g->dirs[i], path, 0666, 0) < 0)
+            return err_set(e, errno, "cannot open the cgroup %s", path);
+    return 0;
+}
+
+int cgroup_move(const struct cgroup_ground *g, unsigned box, pid_t pid, struct err *e)
+{
+    char text[16];
+
+    snprintf(text, sizeof(text), "%d", pid);
+    return g->version == 2 ? put(g, 0, box, "cgroup.procs", text, e) : 0;
+}
+
 static int open_meter(const struct cgroup_ground *g, unsigned box,
                       enum cgroup_controller controller, const char *file, int flags)
 {

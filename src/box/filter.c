@@ -66,7 +66,7 @@ static const char *const allowed[] = {
     "sched_getscheduler", "sched_rr_get_interval", "sched_setaffinity", "sched_setattr",
     "sched_setparam", "sched_setscheduler", "sched_yield", "set_robust_list", "set_tid_address",
     "setfsgid", "setfsuid", "setgid", "setgroups", "setitimer", "setpgid", "setpriority",
-    "setregid", "setresgid", "setresuid", "setreuid", "setrlimit", "setsid", "setuid",
+    "setns", "setregid", "setresgid", "setresuid", "setreuid", "setrlimit", "setsid", "setuid",
     "sigaltstack", "tgkill", "tkill", "vfork", "wait4", "waitid",
     /* time */
     "clock_getres", "clock_gettime", "clock_nanosleep", "gettimeofday", "nanosleep", "time",
@@ -114,7 +114,7 @@ static const char *const dangerous[] = {
 static const struct {
     int nr, error;
 } making[] = {
-    {SYS_mount, EPERM}, {SYS_mount_setattr, EPERM}, {SYS_pivot_root, EPERM}, {SYS_setns, EPERM},
+    {SYS_mount, EPERM}, {SYS_mount_setattr, EPERM}, {SYS_pivot_root, EPERM},
     {SYS_umount2, EPERM}, {SYS_unshare, EPERM}, {SYS_setdomainname, EPERM}, {SYS_sethostname, EPERM},
     {SYS_clone3, ENOSYS}, {SYS_landlock_create_ruleset, ENOSYS}, {SYS_landlock_add_rule, ENOSYS},
     {SYS_landlock_restrict_self, ENOSYS},
@@ -167,6 +167,8 @@ struct refusal {
 /* one's group, of which it is the only member; but for -BOX_WAITING_PID itself */
 #define ARG_IS_THEIR_GROUP(arg)                                                                    \
     SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, PIDS_MASK, (uint32_t)-2 * BOX_WAITING_PID)
+/* options that name a table: a few from this number on */
+#define TABLES(arg, first) SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, 0xfffffffcu, first)
 #define ARG_HAS(arg, flag) SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, flag, flag)
 
 static int refuse(scmp_filter_ctx c, const struct refusal *r, struct err *e)
@@ -274,6 +276,32 @@ static int refuse_arguments(scmp_filter_ctx c, struct err *e)
          2,
          {ARG_IS(1, SOL_SOCKET), ARG_IS(2, SO_ATTACH_REUSEPORT_EBPF)}},
         {SCMP_SYS(prctl), EPERM, 1, {ARG_IS(0, PR_SET_MM)}},
+        /* Tables of the packet filter, and devices: who enters a branch's box has, until he gives it up, every
+         * right over its empty network, and this code has been broken by such people before. */
+        {SCMP_SYS(setsockopt), EPERM, 2, {ARG_IS(1, IPPROTO_IP), TABLES(2, 64)}},
+        {SCMP_SYS(setsockopt), EPERM, 2, {ARG_IS(1, IPPROTO_IP), TABLES(2, 96)}},
+        {SCMP_SYS(setsockopt), EPERM, 2, {ARG_IS(1, IPPROTO_IP), TABLES(2, 128)}},
+        {SCMP_SYS(setsockopt), EPERM, 2, {ARG_IS(1, IPPROTO_IPV6), TABLES(2, 64)}},
+        {SCMP_SYS(getsockopt), EPERM, 2, {ARG_IS(1, IPPROTO_IP), TABLES(2, 64)}},
+        {SCMP_SYS(getsockopt), EPERM, 2, {ARG_IS(1, IPPROTO_IP), TABLES(2, 96)}},
+        {SCMP_SYS(getsockopt), EPERM, 2, {ARG_IS(1, IPPROTO_IP), TABLES(2, 128)}},
+        {SCMP_SYS(getsockopt), EPERM, 2, {ARG_IS(1, IPPROTO_IPV6), TABLES(2, 64)}},
+        {SCMP_SYS(ioctl),
+         EPERM,
+         1,
+         {SCMP_CMP(1, SCMP_CMP_MASKED_EQ, 0xfffffff0u, 0x8940)}}, /* bonds, bridges, ethtool */
+        {SCMP_SYS(ioctl),
+         EPERM,
+         1,
+         {SCMP_CMP(1, SCMP_CMP_MASKED_EQ, 0xfffffff0u, 0x8980)}}, /* VLANs */
+        {SCMP_SYS(ioctl),
+         EPERM,
+         1,
+         {SCMP_CMP(1, SCMP_CMP_MASKED_EQ, 0xfffffff0u, 0x89a0)}}, /* bridges */
+        {SCMP_SYS(ioctl),
+         EPERM,
+         1,
+         {SCMP_CMP(1, SCMP_CMP_MASKED_EQ, 0xfffffff0u, 0x89f0)}}, /* tunnels */
         /* what other boxes have in the page cache could be thrown out, and its absence timed */
         {SCMP_SYS(fadvise64), 0, 1, {ARG_IS(3, POSIX_FADV_DONTNEED)}},
         /* protocol modules, and a corner of sockets that has been broken before */
@@ -368,6 +396,9 @@ static int refuse_making(scmp_filter_ctx c, bool has_memory_cgroup, struct err *
         /* see RLIMIT_CORE in box.c: it stays as it is */
         {SCMP_SYS(setrlimit), EPERM, 1, {ARG_IS(0, RLIMIT_CORE)}},
         {SCMP_SYS(prlimit64), EPERM, 2, {ARG_IS(1, RLIMIT_CORE), SCMP_A2(SCMP_CMP_NE, 0)}},
+        /* A branch enters its own box by it (zygote/branch.c), with descriptors that only init can give, and
+         * the kernel refuses all others. The word keeps out what does not mean it. */
+        {SCMP_SYS(setns), EPERM, 1, {SCMP_A2(SCMP_CMP_NE, BOX_BRANCH_WORD)}},
     };
 
     for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++)

@@ -78,9 +78,7 @@ int landlock_confine(const struct landlock_places *places, struct err *e)
     cleanup_fd int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
     if (ruleset < 0)
         return err_set(e, errno, "landlock_create_ruleset");
-    uint64_t existing = LANDLOCK_ACCESS_FS_WRITE_FILE | (abi >= 3 ? ACCESS_TRUNCATE : 0);
     if (allow_all(ruleset, places->read, READ_ACCESS, e) < 0 ||
-        allow_all(ruleset, places->touch, existing, e) < 0 ||
         allow_all(ruleset, places->write, READ_ACCESS | writes, e) < 0)
         return -1;
     if (syscall(SYS_landlock_restrict_self, ruleset, 0) < 0)

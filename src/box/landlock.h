@@ -9,7 +9,6 @@ int landlock_abi(void);
 /* Where a process may do what; NULL-terminated lists of paths. */
 struct landlock_places {
     const char *const *read;  /* read and execute */
-    const char *const *touch; /* write to what is there, and make nothing new */
     const char *const *write; /* everything but device nodes */
 };
 

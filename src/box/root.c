@@ -353,6 +353,56 @@ int root_mount_covered(const struct root_view *v, unsigned environment, struct e
     return mount_lowers(v, environment, true, e);
 }
 
+#define ASIDE "/run"
+
+static bool covers_any(const struct root_view *v, unsigned environment)
+{
+    for (unsigned i = 0; i < v->environments[environment].n_lowers; i++)
+        if (is_covered(v->environments[environment].lowers[i]))
+            return true;
+    return false;
+}
+
+int root_save_covered(const struct root_view *v, unsigned environment, struct err *e)
+{
+    char to[64];
+
+    if (!covers_any(v, environment))
+        return 0;
+    if (mount("tmpfs", ASIDE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755") < 0)
+        return err_set(e, errno, "cannot mount a tmpfs");
+    for (unsigned i = 0; i < v->environments[environment].n_lowers; i++) {
+        const char *path = v->environments[environment].lowers[i];
+        snprintf(to, sizeof(to), ASIDE "/%u", i);
+        if (!is_covered(path))
+            continue;
+        if (make_dir(to, e) < 0)
+            return -1;
+        if (mount(path, to, NULL, MS_BIND | MS_REC, NULL) < 0)
+            return err_set(e, errno, "cannot put %s aside", path);
+    }
+    return 0;
+}
+
+int root_show_saved(const struct root_view *v, unsigned environment, struct err *e)
+{
+    char from[64];
+
+    if (!covers_any(v, environment))
+        return 0;
+    for (unsigned i = 0; i < v->environments[environment].n_lowers; i++) {
+        const char *path = v->environments[environment].lowers[i];
+        snprintf(from, sizeof(from), ASIDE "/%u", i);
+        if (!is_covered(path))
+            continue;
+        if (make_dirs("", path, e) < 0)
+            return -1;
+        if (mount(from, path, NULL, MS_MOVE, NULL) < 0)
+            return err_set(e, errno, "cannot show %s", path);
+    }
+    return umount2(ASIDE, MNT_DETACH) < 0 ? err_set(e, errno, "cannot let go of " ASIDE) : 0;
+}
+
 int root_mount_devices(const struct root_view *v, unsigned slot, struct err *e)
 {
     char from[64], to[64];

@@ -44,6 +44,10 @@ int root_finish(struct root_view *v, const struct root_source *s, struct err *e)
 int root_mount_system(const struct root_view *v, unsigned environment, struct err *e);
 /* The rest of it, when the box's own file systems are there that would cover it. */
 int root_mount_covered(const struct root_view *v, unsigned environment, struct err *e);
+/* In a branch, whose scratch file systems will cover what the box that it comes from shows there: put it aside,
+ * and show it again. */
+int root_save_covered(const struct root_view *v, unsigned environment, struct err *e);
+int root_show_saved(const struct root_view *v, unsigned environment, struct err *e);
 int root_mount_devices(const struct root_view *v, unsigned slot, struct err *e);
 /* Change to it and let go of the keeper's view. */
 int root_pivot(struct err *e);

@@ -59,6 +59,12 @@ static const struct {
 };
 #define N_STEPS (sizeof(all) / sizeof(*all))
 
+/* Those of a branch's box that others have not; the rest of its steps are init's. */
+static const char *const of_branches[] = {
+    "branch-cgroup", "branch-lend", "branch-enter",      "branch-fork", "branch-files",
+    "branch-attach", "branch-tell", "branch-namespaces", "branch-join", "branch-bare",
+};
+
 void steps_inject(const char *name)
 {
     injected = name && *name ? name : NULL;
@@ -86,6 +92,11 @@ int steps_run(const struct step *steps, unsigned n, void *ctx, const char **ret_
 const char *steps_name(unsigned i)
 {
     return i < N_STEPS ? all[i].name : NULL;
+}
+
+const char *steps_branch_name(unsigned i)
+{
+    return i < sizeof(of_branches) / sizeof(*of_branches) ? of_branches[i] : NULL;
 }
 
 bool steps_root_only(const char *name)

@@ -29,6 +29,8 @@ void steps_inject(const char *name);
 
 /* All the names there are, in order: the keeper's, init's, the kernel process's. NULL at the end. */
 const char *steps_name(unsigned i);
+/* The same for those that only a branch takes. */
+const char *steps_branch_name(unsigned i);
 /* Steps that an ordinary user's retort does not take. */
 bool steps_root_only(const char *name);
 /* What a person can do when this step fails; NULL where nothing special is known. */

@@ -229,9 +229,8 @@ static int load_filter(struct err *e)
 int confine_gate(const char *dir, uid_t uid, gid_t gid, struct err *e)
 {
     static const char *const read[] = {"/proc/self", NULL}; /* for metrics */
-    static const char *const none[] = {NULL};
     static const char *const write[] = {".", NULL};
-    const struct landlock_places places = {.read = read, .touch = none, .write = write};
+    const struct landlock_places places = {.read = read, .write = write};
 
     /* While we may still walk there: its parents may be closed to the gate's user. */
     if (chdir(dir) < 0)

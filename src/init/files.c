@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "box/box.h"
 
 #define SAFE (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV)
 
@@ -187,6 +188,19 @@ int files_delete(const char *path, struct err *e)
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return err_set(e, errno, "cannot find it");
     return delete_one(dir, name, DELETE_DEPTH, &left, e);
+}
+
+void files_delete_all(void)
+{
+    static const char *const places[] = {BOX_WORKSPACE, BOX_HOME, "/tmp", "/dev/shm"};
+    struct err ignored;
+
+    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+        unsigned left = DELETE_MOST;
+        int dir = open(places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (dir >= 0)
+            delete_in(dir, DELETE_DEPTH, &left, &ignored);
+    }
 }
 
 void files_space(uint64_t *ret_bytes, uint64_t *ret_files)

@@ -32,5 +32,8 @@ int files_parent(const char *path, const char **ret_name, struct err *e);
  * it. What fails half-way leaves the rest. */
 int files_delete(const char *path, struct err *e);
 
+/* Everything in the box that can be written, as far as it goes. */
+void files_delete_all(void);
+
 /* What is used: bytes and inodes. */
 void files_space(uint64_t *ret_bytes, uint64_t *ret_files);

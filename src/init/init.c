@@ -22,10 +22,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "box/cgroup.h"
+#include "box/steps.h"
 #include "init/changes.h"
 #include "init/files.h"
+#include "init/handover.h"
 #include "init/points.h"
 #include "init/snapshot.h"
 #include "init/transfer.h"
@@ -38,10 +41,22 @@
 #define SETUP_FD 3
 #define FILES_FD 4
 #define LINE_FD 5
+#define HANDOVER_FD 6
+#define LAST_PID_FD 7
 /* Copies of the workspace for going back: memory that nobody gives back when it is short. */
 #define COPIED_SHARE 8
 #define COPIED_MOST (1ULL << 30)  /* where memory has no limit */
 #define LIST_BYTES (MSG_SIZE / 2) /* in one message of a list; one more path fits in any case */
+
+/* A branch that is wanted of a state that is about to be kept. */
+struct lend {
+    uint32_t box, n;
+    bool present; /* with the files of now */
+    int to;       /* where they go */
+    int64_t until_ms;
+};
+#define LENDS 64
+#define LEND_MS 10000
 
 struct init {
     int setup, files;
@@ -52,6 +67,8 @@ struct init {
     struct points points;
     uint32_t restore_req;
     bool told_short; /* the keeper knows that memory ran out */
+    struct lend lends[LENDS];
+    unsigned n_lends;
 };
 
 static void say_failed(int setup, const char *step, const struct err *why)
@@ -63,6 +80,21 @@ static void say_failed(int setup, const char *step, const struct err *why)
     fields_put_text(&b, step);
     fields_put_text(&b, why->text);
     msg_send(setup, &b, NULL, 0, &ignored);
+}
+
+/* With the namespaces that it has made, for the kernel process. */
+static void say_done(int setup, struct box_init *b)
+{
+    cleanup_buf struct buf m = {0};
+    const int fds[] = {b->network_fd, b->cgroup_fd};
+    struct err e;
+
+    msg_begin(&m, SETUP_DONE);
+    if (msg_send(setup, &m, fds, b->branch ? 2 : 1, &e) < 0)
+        _exit(1); /* the keeper is gone */
+    fd_close(&b->network_fd);
+    if (b->branch)
+        fd_close(&b->cgroup_fd);
 }
 
 static void say(int to, uint32_t type, int fd)
@@ -114,7 +146,8 @@ static bool end_those_seen(const struct init *in)
     DIR *d = opendir("/proc");
     for (struct dirent *entry; d && (entry = readdir(d));) {
         pid_t pid = atoi(entry->d_name);
-        if (pid > 1 && !points_has(&in->points, pid) && kill(pid, SIGKILL) == 0)
+        if (pid > 1 && !points_has(&in->points, pid) && !usage_of_branch(entry->d_name) &&
+            kill(pid, SIGKILL) == 0)
             any = true;
     }
     if (d)
@@ -393,6 +426,127 @@ static void on_message(struct init *in, struct msg *m)
         handlers[m->type](in, &f, m);
 }
 
+/* ---- branches ---- */
+
+static void answer_lent(struct init *in, uint32_t box, const char *why_not, const int *fds,
+                        unsigned n)
+{
+    cleanup_buf struct buf b = {0};
+    struct err e;
+
+    msg_begin(&b, SETUP_LENT);
+    fields_put_u32(&b, box);
+    fields_put_text(&b, why_not);
+    if (msg_send(in->setup, &b, fds, n, &e) < 0)
+        _exit(1);
+}
+
+/* The keeper could not open them: we let nobody look. */
+static int lend_namespaces(struct init *in, uint32_t box)
+{
+    enum { LENT = 3 };
+    static const char *const paths[LENT] = {"/proc/self/ns/user", "/proc/self/ns/pid",
+                                            "/proc/self/ns/mnt"};
+    int fds[LENT];
+    unsigned n = 0;
+
+    while (n < LENT && (fds[n] = open(paths[n], O_RDONLY | O_CLOEXEC)) >= 0)
+        n++;
+    answer_lent(in, box, n == LENT ? "" : "its namespaces cannot be opened", fds, n);
+    for (unsigned i = 0; i < n; i++)
+        close(fds[i]);
+    return n == LENT ? 0 : -1;
+}
+
+/* The state is there. */
+static void lend(struct init *in, const struct lend *l, const struct point *x)
+{
+    struct past now = {0};
+    struct err ignored;
+
+    if (lend_namespaces(in, l->box) < 0)
+        return;
+    if (l->present && past_take(&now, &x->past, 0, &ignored) == 0)
+        handover_send(&now, l->to, &ignored);
+    else
+        handover_send(&x->past, l->to, &ignored);
+    past_done(&now);
+}
+
+/* Those whose state is kept by now, and those that have waited long enough. */
+static void serve_lends(struct init *in)
+{
+    for (unsigned i = 0; i < in->n_lends;) {
+        struct lend *l = &in->lends[i];
+        int found = points_find(&in->points, l->n);
+        if (found >= 0) {
+            lend(in, l, &in->points.list[found]);
+        } else if (clock_now_ms() >= l->until_ms) {
+            answer_lent(in, l->box, LENT_NOT_KEPT, NULL, 0);
+        } else {
+            i++;
+            continue;
+        }
+        fd_close(&l->to);
+        *l = in->lends[--in->n_lends];
+    }
+}
+
+static void on_lend(struct init *in, struct fields *f, struct msg *m)
+{
+    struct lend l = {.box = fields_get_u32(f),
+                     .n = fields_get_u32(f),
+                     .present = fields_get_u8(f),
+                     .to = msg_take_fd(m, 0)};
+
+    if (!fields_end(f) || l.to < 0 || in->n_lends == LENDS) {
+        fd_close(&l.to);
+        answer_lent(in, l.box, "too many branches are being made of this session", NULL, 0);
+        return;
+    }
+    /* One that is newer than all is about to be kept: a moment after the cell's answer. */
+    bool to_come = in->points.n == 0 || l.n > in->points.list[in->points.n - 1].up_to;
+    l.until_ms = to_come ? clock_now_ms() + LEND_MS : 0;
+    in->lends[in->n_lends++] = l;
+    serve_lends(in);
+}
+
+static void on_branch(struct init *in, struct fields *f, struct msg *m)
+{
+    uint32_t n = fields_get_u32(f);
+
+    /* Should it not come to it, the descriptors are closed, and the keeper sees that. */
+    if (fields_end(f))
+        points_branch(&in->points, n, m);
+}
+
+static void on_leave(struct init *in)
+{
+    points_drop_all(&in->points);
+    if (!in->plan->has_cgroup)
+        end_guests(in);
+    fd_close(&in->files);
+    files_delete_all();
+}
+
+static void serve_keeper(struct init *in)
+{
+    static struct msg m;
+    struct fields f;
+    struct err e;
+
+    if (msg_recv(in->setup, &m, &e) <= 0)
+        _exit(0); /* it has nothing more to say but goodbye */
+    fields_init(&f, m.data, m.len);
+    if (m.type == SETUP_LEND)
+        on_lend(in, &f, &m);
+    else if (m.type == SETUP_BRANCH)
+        on_branch(in, &f, &m);
+    else if (m.type == SETUP_LEAVE)
+        on_leave(in);
+    msg_done(&m);
+}
+
 /* ---- the loop ---- */
 
 static void watch_kernel(struct init *in)
@@ -455,10 +609,10 @@ _Noreturn static void loop(struct init *in)
         fds[1] = (struct pollfd){.fd = in->setup, .events = POLLIN};
         fds[2] = (struct pollfd){.fd = in->points.line, .events = POLLIN};
         nfds_t moving = transfers_poll(&in->transfers, fds + FIXED);
-        const struct timespec *patience = !in->plan->has_cgroup || points_tick(&in->points) >= 0
-                                              ? &watch
-                                          : in->changes.watch.started ? &while_watching
-                                                                      : NULL;
+        bool due = points_tick(&in->points) >= 0 || in->n_lends > 0;
+        const struct timespec *patience = !in->plan->has_cgroup || due ? &watch
+                                          : in->changes.watch.started  ? &while_watching
+                                                                       : NULL;
         /* SIGCHLD gets in here only: a child that died after reap() is not slept over. */
         int ready = ppoll(fds, FIXED + moving, patience, &none);
         reap(in);
@@ -469,14 +623,16 @@ _Noreturn static void loop(struct init *in)
             watch_memory(in);
             watch_kernel(in);
         }
+        serve_lends(in);
         if (ready <= 0)
             continue;
         if (fds[1].revents)
-            _exit(0); /* the keeper has nothing more to say but goodbye */
+            serve_keeper(in);
         if (fds[2].revents) {
             points_hear(&in->points);
             tell_restored(in);
         }
+        serve_lends(in);
         if (fds[0].revents)
             serve_owner(in);
         transfers_move(&in->transfers, fds + FIXED, moving, on_transfer_over, in);
@@ -492,21 +648,30 @@ static void on_signal(int signal)
 static void arrange_descriptors(const struct init_ends *ends, struct box_ways *ways,
                                 struct init *in)
 {
-    enum { ENDS = 3 };
+    enum { ENDS = 5 };
     static int placed[CGROUP_HIERARCHIES];
-    int from[ENDS + CGROUP_HIERARCHIES] = {ends->setup, ends->files, ends->line};
+    int from[ENDS + CGROUP_HIERARCHIES] = {ends->setup, ends->files, ends->line, ends->handover,
+                                           ends->last_pid};
 
     for (unsigned i = 0; i < ways->n; i++) {
         from[ENDS + i] = ways->fds[i];
-        placed[i] = LINE_FD + 1 + (int)i;
+        placed[i] = LAST_PID_FD + 1 + (int)i;
     }
     if (fd_place(from, ENDS + ways->n, SETUP_FD, 0) < 0)
         _exit(1);
     close_range(0, 2, 0);
-    close_range(LINE_FD + 1 + ways->n, ~0U, 0);
+    close_range(LAST_PID_FD + 1 + ways->n, ~0U, 0);
     ways->fds = placed;
     in->setup = SETUP_FD;
     in->files = FILES_FD;
+}
+
+void init_begin_numbers(int last_pid)
+{
+    struct points p = {.last_pid = last_pid};
+
+    if (last_pid >= 0)
+        points_begin_numbers(&p);
 }
 
 void init_run(struct box_init *b, const struct init_ends *ends)
@@ -523,7 +688,10 @@ void init_run(struct box_init *b, const struct init_ends *ends)
         in.changes.ctx = &in;
     }
     arrange_descriptors(ends, &b->ways, &in);
-    points_open_last_pid(&in.points);
+    if (b->branch)
+        in.points.last_pid = ends->last_pid < 0 ? -1 : LAST_PID_FD;
+    else
+        points_open_last_pid(&in.points);
     prctl(PR_SET_NAME, "init");
     for (int s = 1; s < NSIG; s++)
         signal(s, SIG_DFL);
@@ -542,10 +710,17 @@ void init_run(struct box_init *b, const struct init_ends *ends)
         say_failed(in.setup, "init-workspace", &e);
         _exit(1);
     }
+    if (b->branch &&
+        (step_fails("branch-files", &e) < 0 || handover_receive(HANDOVER_FD, &e) < 0)) {
+        say_failed(in.setup, "branch-files", &e);
+        _exit(1);
+    }
+    if (b->branch)
+        close(HANDOVER_FD);
+    in.points.branch = b->branch;
     in.points.copied_most =
         b->plan->memory == LIMIT_NONE ? COPIED_MOST : b->plan->memory / COPIED_SHARE;
     points_begin(&in.points, in.setup, LINE_FD, b->plan->has_cgroup);
-    say(in.setup, SETUP_DONE, b->network_fd);
-    fd_close(&b->network_fd);
+    say_done(in.setup, b);
     loop(&in);
 }

@@ -176,6 +176,42 @@ void past_share(struct past *ret, const struct past *before)
     }
 }
 
+/* ---- for others ---- */
+
+/* Contents that nobody copied are in the file itself, as long as it is the same. */
+static int open_unchanged(const struct version *v)
+{
+    struct err ignored;
+    struct stat st;
+    struct entry now = {0};
+
+    cleanup_fd int fd = files_open(v->as.path, &ignored);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -1;
+    entry_fill(&now, &st);
+    return entry_same(&v->as, &now) ? fd_steal(&fd) : -1;
+}
+
+int past_each(const struct past *p, int (*each)(void *ctx, const struct past_item *x), void *ctx)
+{
+    for (unsigned i = 0; i < p->n; i++) {
+        const struct version *v = p->list[i];
+        cleanup_fd int own = S_ISREG(v->as.mode) && !v->in ? open_unchanged(v) : -1;
+        const struct past_item x = {.path = v->as.path,
+                                    .target = v->target,
+                                    .mode = v->as.mode,
+                                    .mtime_ns = v->as.mtime_ns,
+                                    .size = v->as.size,
+                                    .fd = v->in ? v->in->fd : own,
+                                    .offset = v->in ? v->offset : 0};
+        if (S_ISREG(x.mode) && x.fd < 0)
+            continue;
+        if (each(ctx, &x) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* ---- going back ---- */
 
 static int copy_out(const struct version *v, int to, struct err *e)

@@ -25,6 +25,17 @@ int past_take(struct past *ret, const struct past *before, uint64_t most, struct
 void past_share(struct past *ret, const struct past *before);
 void past_done(struct past *p);
 
+/* One thing of it. */
+struct past_item {
+    const char *path, *target; /* a link's */
+    uint32_t mode;
+    uint64_t mtime_ns, size;
+    int fd; /* a regular file's contents are in it, from here on: */
+    uint64_t offset;
+};
+/* Each in turn, until one returns -1. What cannot be had any more is left out. */
+int past_each(const struct past *p, int (*each)(void *ctx, const struct past_item *x), void *ctx);
+
 /* Make the workspace what it was. Nobody else may be at work in it. -1: not all of it could be: the error
  * names the first. */
 int past_restore(const struct past *p, struct err *e);

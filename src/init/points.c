@@ -40,6 +40,11 @@ static int set_next(struct points *p, pid_t next)
     return pwrite(p->last_pid, text, (size_t)len, 0) == len ? 0 : -1;
 }
 
+void points_begin_numbers(struct points *p)
+{
+    set_next(p, BOX_GUEST_PID + 2 * (pid_t)(clock_now_us() % 10000));
+}
+
 /* Back to where the guest's numbers were. */
 static void close_range_of_pids(struct points *p)
 {
@@ -254,13 +259,30 @@ void points_begin(struct points *p, int setup, int line, bool counted)
         fd_close(&p->last_pid); /* nobody can be kept: sessions end with their interpreter */
 }
 
+static int tell_live(const struct points *p, struct err *e)
+{
+    cleanup_buf struct buf b = {0};
+
+    cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, p->live, 0);
+    if (pidfd < 0)
+        return err_set(e, errno, "pidfd_open");
+    msg_begin(&b, SETUP_LIVE);
+    return msg_send(p->setup, &b, &pidfd, 1, e);
+}
+
 /* The kernel process is the first in the box; what it starts has numbers beyond those that wait. It has not
  * begun yet. Should it be faster than we are, its first few are below them. */
 static void on_here(struct points *p, pid_t pid)
 {
     bool first = !p->waking;
+    struct err ignored;
 
     p->live = pid;
+    if (first && p->branch) {
+        p->adopted = true;
+        tell_live(p, &ignored); /* should it be gone, the keeper hears of that too */
+        return;
+    }
     if (first && p->last_pid >= 0 && set_next(p, BOX_GUEST_PID) < 0)
         fd_close(&p->last_pid);
 }
@@ -460,21 +482,27 @@ uint64_t points_weigh(const struct point *x)
     return fields_end(&f) ? bytes + x->past.copied : 0;
 }
 
+void points_branch(struct points *p, uint32_t n, struct msg *m)
+{
+    cleanup_buf struct buf b = {0};
+    struct err ignored;
+    int found = points_find(p, n);
+
+    msg_begin(&b, WAITING_BRANCH);
+    if (found >= 0)
+        msg_send(p->list[found].line, &b, m->fds, m->n_fds, &ignored);
+}
+
+void points_drop_all(struct points *p)
+{
+    while (p->n > 0)
+        drop(p, p->n - 1);
+}
+
 static void near_done(struct points *p)
 {
     for (unsigned i = 0; i < 4; i++)
         fd_close(&p->near[i]);
-}
-
-static int tell_live(const struct points *p, struct err *e)
-{
-    cleanup_buf struct buf b = {0};
-
-    cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, p->live, 0);
-    if (pidfd < 0)
-        return err_set(e, errno, "pidfd_open");
-    msg_begin(&b, SETUP_LIVE);
-    return msg_send(p->setup, &b, &pidfd, 1, e);
 }
 
 int points_woke(struct points *p, uint32_t *ret_n, int ret_fds[4], struct err *e)

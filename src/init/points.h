@@ -35,6 +35,7 @@ struct points {
     int last_pid; /* which number the next process gets; -1: this kernel does not let us say it */
     pid_t live;   /* the kernel process; 0: it has not said so yet */
     bool adopted; /* and is a child of ours */
+    bool branch;  /* the first is: it comes from another box */
     struct point list[POINTS]; /* the oldest first */
     unsigned n, max;
     bool counted;
@@ -56,6 +57,8 @@ struct points {
 void points_open_last_pid(struct points *p);
 /* Whether a cgroup counts the memory of those that wait; else one is kept at most. */
 void points_begin(struct points *p, int setup, int line, bool counted);
+/* Have a branch's begin somewhere among the guest's. */
+void points_begin_numbers(struct points *p);
 /* At most so many are kept. */
 void points_limit(struct points *p, unsigned max);
 /* The line is readable. */
@@ -70,6 +73,10 @@ int points_find(const struct points *p, uint32_t n);
 /* Have it fork a successor; those that are newer go. -1 with ENOENT: there is none. What came of it is told by
  * points_woke, after points_hear or points_tick. */
 int points_wake(struct points *p, uint32_t n, struct err *e);
+/* Have the one with this state fork a kernel process for another box, which the descriptors of the message are of. */
+void points_branch(struct points *p, uint32_t n, struct msg *m);
+/* None waits any more. */
+void points_drop_all(struct points *p);
 /* The bytes that nobody shares with it. */
 uint64_t points_weigh(const struct point *x);
 /* 1: it is there, has the state after this cell, and the descriptors are the caller's; 0: not yet; -1: nobody

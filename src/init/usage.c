@@ -98,6 +98,17 @@ static uint64_t files_in_memory(void)
     return sum;
 }
 
+bool usage_of_branch(const char *pid)
+{
+    char text[2048];
+
+    if (read_proc(pid, "status", text, sizeof(text)) < 0)
+        return false;
+    const char *numbers = strstr(text, "\nNSpid:\t");
+    return numbers && strcspn(numbers + strlen("\nNSpid:\t"), "\t\n") <
+                          strcspn(numbers + strlen("\nNSpid:\t"), "\n");
+}
+
 void usage_sample(struct usage *u, uint64_t pids, const struct points *waiting)
 {
     uint64_t memory = files_in_memory(), cpu = 0, threads = 0;
@@ -106,6 +117,8 @@ void usage_sample(struct usage *u, uint64_t pids, const struct points *waiting)
 
     for (struct dirent *entry; d && (entry = readdir(d));) {
         if (!isdigit((unsigned char)entry->d_name[0]) || strcmp(entry->d_name, "1") == 0)
+            continue;
+        if (usage_of_branch(entry->d_name))
             continue;
         /* The one that waits shares nearly all with the live one, and lets nobody see how much. */
         if (!points_has(waiting, atoi(entry->d_name)))

@@ -1,6 +1,7 @@
 /* usage: what the processes of a box use, where no cgroup tells. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "init/points.h"
@@ -10,6 +11,9 @@ struct usage {
     uint64_t cpu_us;    /* never goes down */
     uint64_t crowded;   /* how often as many threads were seen as there may be */
 };
+
+/* Is this one, by the number that we see, in a branch of this box? It has a number of its own there. */
+bool usage_of_branch(const char *pid);
 
 /* Look once, and update. `pids` is how many threads the user's processes may have in all; those that wait are
  * among them, as for the kernel. */

@@ -24,7 +24,7 @@
 
 /* ---- talking to the owner ---- */
 
-static void tell_failed(struct state *s, uint32_t request, const char *why)
+void box_tell_failed(struct state *s, uint32_t request, const char *why)
 {
     cleanup_buf struct buf m = {0};
 
@@ -43,6 +43,16 @@ static void tell_died(struct state *s, struct box *b, int status)
     fields_put_u32(&m, (uint32_t)status);
     fields_put_u8(&m, b->memory_short);
     owner_tell(s, &m, NULL, 0);
+}
+
+static void tell_destroyed(struct state *s, struct box *b)
+{
+    cleanup_buf struct buf m = {0};
+
+    msg_begin(&m, KEEPER_DESTROYED);
+    fields_put_u32(&m, b->id);
+    owner_tell(s, &m, NULL, 0);
+    b->tell_end = false;
 }
 
 /* ---- the end ---- */
@@ -69,10 +79,9 @@ static void close_owner_ends(struct box *b)
 
 void box_free_when_gone(struct state *s, struct box *b)
 {
-    cleanup_buf struct buf m = {0};
     struct err e;
 
-    if (b->phase != BOX_ENDING || b->init_pid || b->kernel_pid || b->asked_zygote)
+    if (b->phase != BOX_ENDING || b->init_pid || b->kernel_pid || b->asked_zygote || b->maker_pid)
         return;
     /* Every process is reaped, so this can fail only for a moment, while the last one's exit is
      * still on its way through the kernel. */
@@ -83,12 +92,11 @@ void box_free_when_gone(struct state *s, struct box *b)
     if (!b->tell_end && !s->refill_at_ms)
         s->refill_at_ms =
             clock_now_ms() + REFILL_DELAY_MS; /* it was of the stock, or meant for it */
-    if (b->tell_end) {
-        msg_begin(&m, KEEPER_DESTROYED);
-        fields_put_u32(&m, b->id);
-        owner_tell(s, &m, NULL, 0);
-    }
+    if (b->tell_end)
+        tell_destroyed(s, b);
     box_unlink(s, b);
+    if (b->parent)
+        box_branch_gone(s, b->parent);
     free(b);
 }
 
@@ -104,10 +112,28 @@ void box_close_far_ends(struct box *b)
     fd_close(&b->far.files);
     fd_close(&b->far.init_line);
     fd_close(&b->far.kernel_line);
+    fd_close(&b->far.handover);
     for (int i = 0; i < BOX_BORN_INTO; i++)
         fd_close(&b->namespaces[i]);
     while (b->n_ways > 0)
         fd_close(&b->ways[--b->n_ways]);
+}
+
+/* pid 1 takes its whole namespace along. Not reaped yet, so the pid is still its own. */
+static void end_init(struct state *s, struct box *b)
+{
+    watch_close(s, &b->init_setup);
+    if (b->init_pid)
+        kill(b->init_pid, SIGKILL);
+}
+
+void box_branch_gone(struct state *s, struct box *parent)
+{
+    parent->branches--;
+    if (parent->branches > 0 || parent->phase != BOX_ENDING)
+        return;
+    end_init(s, parent);
+    box_free_when_gone(s, parent);
 }
 
 void box_end(struct state *s, struct box *b)
@@ -115,14 +141,18 @@ void box_end(struct state *s, struct box *b)
     if (b->phase != BOX_ENDING) {
         b->phase = BOX_ENDING;
         fd_close(&b->network_fd);
+        fd_close(&b->cgroup_fd);
         fd_close(&b->live_fd);
-        watch_close(s, &b->init_setup);
         watch_close(s, &b->kernel_setup);
         close_owner_ends(b);
         box_close_far_ends(b);
-        /* pid 1 takes its whole namespace along. Not reaped yet, so the pid is still its own. */
-        if (b->init_pid)
-            kill(b->init_pid, SIGKILL);
+        if (b->branches > 0) {
+            box_linger(s, b);
+            if (b->tell_end)
+                tell_destroyed(s, b);
+        } else {
+            end_init(s, b);
+        }
     }
     box_free_when_gone(s, b);
 }
@@ -133,7 +163,7 @@ void box_fail(struct state *s, struct box *b, const char *why)
     if (b->phase == BOX_ENDING)
         return;
     if (b->requested)
-        tell_failed(s, b->request, why);
+        box_tell_failed(s, b->request, why);
     b->requested = false;
     box_end(s, b);
 }
@@ -176,7 +206,7 @@ void box_create(struct state *s, uint32_t request, uint32_t environment, const s
     struct err e;
 
     if (environment >= s->options->n_environments) {
-        tell_failed(s, request, "there is no such environment");
+        box_tell_failed(s, request, "there is no such environment");
         return;
     }
     struct box *b = stock_take(s, BOX_READY, environment, l);
@@ -188,13 +218,13 @@ void box_create(struct state *s, uint32_t request, uint32_t environment, const s
     }
     z = &s->zygotes[environment];
     if (z->pid == 0 && zygote_start(s, environment, &e) < 0) {
-        tell_failed(s, request, e.text);
+        box_tell_failed(s, request, e.text);
         return;
     }
     struct box *blank = stock_take(s, BOX_BLANK, environment, l);
     b = blank ? blank : box_new(s, environment, l);
     if (!b) {
-        tell_failed(s, request, "too many sessions are open; end one first");
+        box_tell_failed(s, request, "too many sessions are open; end one first");
         return;
     }
     b->request = request;
@@ -232,7 +262,7 @@ void box_signal(struct state *s, struct box *b, int signal)
 /* ---- those that wait ---- */
 
 /* Its number as we see it, which the kernel tells of a pidfd. */
-static pid_t pid_of(int pidfd)
+pid_t pid_of(int pidfd)
 {
     char path[64], text[1024];
     struct err ignored;
@@ -272,8 +302,7 @@ static void on_waits(struct state *s, struct box *b, pid_t pid, bool waits)
     allow_pids(s, b);
 }
 
-/* The kernel process is another one now, and init's child. */
-static void on_live(struct box *b, struct msg *m)
+void box_live(struct box *b, struct msg *m)
 {
     fd_close(&b->live_fd);
     b->live_fd = msg_take_fd(m, 0);
@@ -312,7 +341,7 @@ int box_hear(struct state *s, struct box *b, struct msg *m)
     fields_init(&f, m->data, m->len);
     uint32_t number = m->type == SETUP_WAITS || m->type == SETUP_DIED ? fields_get_u32(&f) : 0;
     bool waits = m->type == SETUP_WAITS && fields_get_u8(&f);
-    if (!fields_end(&f))
+    if (m->type != SETUP_LENT && !fields_end(&f))
         return -1;
     switch (m->type) {
     case SETUP_SHORT:
@@ -322,7 +351,10 @@ int box_hear(struct state *s, struct box *b, struct msg *m)
         on_waits(s, b, (pid_t)number, waits);
         return 0;
     case SETUP_LIVE:
-        on_live(b, m);
+        box_live(b, m);
+        return 0;
+    case SETUP_LENT:
+        box_lent(s, m);
         return 0;
     case SETUP_DIED:
         b->live_pid = 0;
@@ -374,10 +406,14 @@ static void on_init_died(struct state *s, struct box *b)
         box_fail_step(s, b, "box-fork", &e);
     } else if (b->phase == BOX_BLANK || b->phase == BOX_READY) {
         box_end(s, b);
+    } else if (b->phase == BOX_OUT) {
+        /* The kernel process dies with its namespace, and the owner hears of that when we reap it; one that
+         * was init's child nobody reaps any more. */
+        if (!b->kernel_pid)
+            tell_died(s, b, SIGKILL);
     } else {
         box_free_when_gone(s, b);
     }
-    /* BOX_OUT: the kernel process dies with its namespace, and the owner hears of that. */
 }
 
 bool box_child_died(struct state *s, pid_t pid, int status)
@@ -389,6 +425,11 @@ bool box_child_died(struct state *s, pid_t pid, int status)
         }
         if (b->init_pid == pid) {
             on_init_died(s, b);
+            return true;
+        }
+        if (b->maker_pid == pid) {
+            b->maker_pid = 0;
+            box_free_when_gone(s, b);
             return true;
         }
     }

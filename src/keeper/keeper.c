@@ -83,6 +83,19 @@ static void on_create(struct state *s, struct fields *f)
         box_create(s, request, environment, &l);
 }
 
+static void on_branch(struct state *s, struct fields *f)
+{
+    struct limits l;
+
+    uint32_t request = fields_get_u32(f);
+    uint32_t from = fields_get_u32(f);
+    uint32_t n = fields_get_u32(f);
+    bool present = fields_get_u8(f);
+    limits_get(f, &l);
+    if (fields_end(f))
+        box_branch(s, request, from, n, present, &l);
+}
+
 static void on_signal(struct state *s, struct fields *f)
 {
     struct box *b = box_find(s, fields_get_u32(f));
@@ -126,10 +139,8 @@ static void on_status(struct state *s, struct fields *f)
 static void on_owner(struct state *s, void *ctx)
 {
     static void (*const requests[])(struct state *, struct fields *) = {
-        [KEEPER_CREATE] = on_create,
-        [KEEPER_SIGNAL] = on_signal,
-        [KEEPER_DESTROY] = on_destroy,
-        [KEEPER_STATUS] = on_status,
+        [KEEPER_CREATE] = on_create, [KEEPER_SIGNAL] = on_signal, [KEEPER_DESTROY] = on_destroy,
+        [KEEPER_STATUS] = on_status, [KEEPER_BRANCH] = on_branch,
     };
     struct fields f;
     struct err e;

@@ -26,13 +26,13 @@
 
 /* ---- set-up messages from the two halves ---- */
 
-static void say_go(struct state *s, struct box *b, int to, int network)
+void box_say_go(struct state *s, struct box *b, int to, const int *fds, unsigned n)
 {
     cleanup_buf struct buf m = {0};
     struct err e;
 
     msg_begin(&m, SETUP_GO);
-    if (msg_send(to, &m, &network, network >= 0, &e) < 0)
+    if (msg_send(to, &m, fds, n, &e) < 0)
         box_fail(s, b, e.text);
 }
 
@@ -42,7 +42,7 @@ static void kernel_go(struct state *s, struct box *b)
     if (!b->init_stands || !b->kernel_pid || b->phase != BOX_MAKING)
         return;
     cleanup_fd int network = fd_steal(&b->network_fd);
-    say_go(s, b, b->kernel_setup.fd, network);
+    box_say_go(s, b, b->kernel_setup.fd, &network, 1);
 }
 
 /* One message of a half. SETUP_FAILED ends the box. */
@@ -57,8 +57,12 @@ uint32_t box_setup_recv(struct state *s, struct box *b, struct watch *from, cons
         box_fail_step(s, b, "box-fork", &e);
         return 0;
     }
-    if (s->in.type == SETUP_DONE && from == &b->init_setup && b->network_fd < 0)
+    if (s->in.type == SETUP_DONE && from == &b->init_setup && b->network_fd < 0) {
         b->network_fd = msg_take_fd(&s->in, 0);
+        b->cgroup_fd = msg_take_fd(&s->in, 1);
+    }
+    if (b->parent && from == &b->init_setup)
+        box_branch_hear(s, b, &s->in);
     msg_done(&s->in);
     if (s->in.type != SETUP_FAILED)
         return s->in.type;
@@ -84,6 +88,8 @@ static void on_init_setup(struct state *s, void *ctx)
     if (box_setup_recv(s, b, &b->init_setup, "init") != SETUP_DONE)
         return;
     b->init_stands = true;
+    if (b->parent)
+        return; /* for its kernel process */
     if (b->stay_blank) {
         b->phase = BOX_BLANK;
         s->refill_at_ms = clock_now_ms() + 1;
@@ -133,7 +139,7 @@ static int map_ids(struct state *s, struct box *b, struct err *e)
 }
 
 /* While init is still like us: later on it lets nobody look at it. */
-static int hold_namespaces(struct box *b, struct err *e)
+int box_hold_namespaces(struct box *b, struct err *e)
 {
     static const char *const names[BOX_BORN_INTO] = {"user", "pid", "mnt", "ipc", "uts"};
     char path[64];
@@ -164,7 +170,8 @@ static int clone_init(struct state *s, struct box *b, struct err *e)
                                 .view = &s->view,
                                 .filter = &s->filter,
                                 .ways = {b->ways, b->plan.attaches ? b->n_ways : 0}};
-        init_run(&init, &(struct init_ends){b->far.init_setup, b->far.files, b->far.init_line});
+        init_run(&init,
+                 &(struct init_ends){b->far.init_setup, b->far.files, b->far.init_line, -1, -1});
     }
     b->init_pid = (pid_t)pid;
     /* With these in our hands its death would go unheard. */
@@ -197,7 +204,7 @@ static int make_setup(struct state *s, struct box *b, struct watch *ours,
     return watch_add(s, ours, pair[0], ready, b, e);
 }
 
-static int make_channels(struct state *s, struct box *b, struct err *e)
+int box_make_channels(struct state *s, struct box *b, struct err *e)
 {
     struct far_ends *far = &b->far;
     int pair[2];
@@ -229,7 +236,7 @@ static int make_channels(struct state *s, struct box *b, struct err *e)
         }                                                                                          \
     } while (0)
 
-static int make_cgroup(struct state *s, struct box *b, struct err *e)
+int box_make_cgroup(struct state *s, struct box *b, struct err *e)
 {
     b->has_cgroup = true; /* even a half-made one is removed */
     if (cgroup_make(&s->cgroups, b->id, &b->limits, e) < 0)
@@ -239,7 +246,7 @@ static int make_cgroup(struct state *s, struct box *b, struct err *e)
     return n < 0 ? -1 : 0;
 }
 
-static int open_meters(struct state *s, struct box *b, struct err *e)
+int box_open_meters(struct state *s, struct box *b, struct err *e)
 {
     int n = cgroup_meters(&s->cgroups, b->id, b->meters, e);
 
@@ -281,22 +288,22 @@ void box_make(struct state *s, struct box *b)
 {
     struct err e = {0};
 
-    TRY("box-cgroup", make_cgroup(s, b, &e));
-    TRY("box-namespaces", make_channels(s, b, &e));
+    TRY("box-cgroup", box_make_cgroup(s, b, &e));
+    TRY("box-namespaces", box_make_channels(s, b, &e));
     if (clone_init(s, b, &e) < 0) {
         box_fail_step(s, b, "box-namespaces", &e);
         return;
     }
-    TRY("box-hold", hold_namespaces(b, &e));
+    TRY("box-hold", box_hold_namespaces(b, &e));
     /* From here on both halves are made side by side. */
     ask_for_kernel(s, b);
     if (b->phase != BOX_MAKING)
         return;
     TRY("box-identity", map_ids(s, b, &e));
-    say_go(s, b, b->init_setup.fd, -1);
+    box_say_go(s, b, b->init_setup.fd, NULL, 0);
     if (b->phase != BOX_MAKING)
         return; /* init is gone already: nobody would close the meters */
-    TRY("box-meters", open_meters(s, b, &e));
+    TRY("box-meters", box_open_meters(s, b, &e));
 }
 
 void box_fill(struct state *s, struct box *b)
@@ -351,7 +358,8 @@ struct box *box_new(struct state *s, uint32_t environment, const struct limits *
         .files_fd = -1,
         .network_fd = -1,
         .live_fd = -1,
-        .far = {-1, -1, -1, -1, -1, -1, -1, -1, -1},
+        .cgroup_fd = -1,
+        .far = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
         .namespaces = {-1, -1, -1, -1, -1},
         .next = s->boxes,
     };
@@ -415,7 +423,7 @@ static struct box *next_to_ask(const struct state *s, unsigned environment)
 
     for (struct box *b = s->boxes; b; b = b->next)
         if (b->phase == BOX_MAKING && b->plan.environment == environment && !b->stay_blank &&
-            !b->asked_zygote && !b->kernel_pid)
+            !b->parent && !b->asked_zygote && !b->kernel_pid)
             last = b;
     return last;
 }
@@ -447,7 +455,7 @@ void boxes_zygote_lost(struct state *s, unsigned environment, const char *why)
 
     for (struct box *b = s->boxes; b; b = next) {
         next = b->next;
-        if (b->plan.environment != environment)
+        if (b->plan.environment != environment || b->parent)
             continue;
         bool asked = b->asked_zygote;
         b->asked_zygote = false;

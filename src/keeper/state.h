@@ -5,6 +5,7 @@
  *   making.c   a box from its request until it is ready
  *   stock.c    boxes made beforehand
  *   zygotes.c  starting zygotes and asking them for forks
+ *   branches.c boxes that begin as another one was
  */
 #pragma once
 
@@ -40,13 +41,15 @@ struct watch {
  * MAKING: init sets up the root while the zygote forks (or is still warming up); whichever is last
  * lets the kernel process go on. BLANK: init's half stands, and the zygote will be asked when a box
  * is wanted. READY: it waits in the pool. OUT: an owner has it. ENDING: init was killed, and with it
- * the pid namespace; freed when init and the kernel process are reaped and the zygote has answered.
+ * the pid namespace; freed when init and the kernel process are reaped and the zygote has answered. While it
+ * has branches, whose namespaces lie in its own, all but init is ended.
  */
 enum box_phase { BOX_MAKING, BOX_BLANK, BOX_READY, BOX_OUT, BOX_ENDING };
 
 /* The ends of a box's channels that live in it; ours until both halves have theirs. */
 struct far_ends {
     int init_setup, kernel_setup, cell_out, cell_in, out, err, files, init_line, kernel_line;
+    int handover; /* a branch's init has it, to hear of the files */
 };
 
 struct box {
@@ -79,6 +82,13 @@ struct box {
     unsigned n_waiting;
     int live_fd; /* a kernel process that was one of them: its pidfd and, as we see it, its number */
     pid_t live_pid;
+    /* a branch: */
+    struct box *parent; /* in whose namespaces it lies; there as long as it is */
+    unsigned depth;     /* how many there are above it */
+    uint32_t at;        /* the cell after which it was the other */
+    pid_t maker_pid;    /* of its init; 0: not there */
+    int cgroup_fd;      /* its cgroup namespace, until the kernel process has it */
+    unsigned branches;  /* of its own, that are still there */
 };
 
 struct zygote {
@@ -128,8 +138,14 @@ void box_end(struct state *s, struct box *b);
 /* Making it failed: whoever waits hears why. It is ended, and may be gone. */
 void box_fail(struct state *s, struct box *b, const char *why);
 void box_fail_step(struct state *s, struct box *b, const char *step, const struct err *e);
+/* The number of a process as we see it; 0: it is gone. */
+pid_t pid_of(int pidfd);
+/* The kernel process is another one now, and init's child. */
+void box_live(struct box *b, struct msg *m);
 /* What init says of a box that is made; -1: nothing that it may say. */
 int box_hear(struct state *s, struct box *b, struct msg *m);
+/* Tell it to the owner who asked for it. */
+void box_tell_failed(struct state *s, uint32_t request, const char *why);
 /* The rest of its end, once nothing of it is left. */
 void box_free_when_gone(struct state *s, struct box *b);
 void box_close_far_ends(struct box *b);
@@ -154,6 +170,25 @@ void boxes_ask(struct state *s, unsigned environment);
 void boxes_zygote_lost(struct state *s, unsigned environment, const char *why);
 /* Forget deaths that nobody will ask for: with no fork under way, they were of boxes given up. */
 void boxes_forget_early(struct state *s);
+
+void box_say_go(struct state *s, struct box *b, int to, const int *fds, unsigned n);
+int box_make_channels(struct state *s, struct box *b, struct err *e);
+int box_make_cgroup(struct state *s, struct box *b, struct err *e);
+int box_open_meters(struct state *s, struct box *b, struct err *e);
+int box_hold_namespaces(struct box *b, struct err *e);
+
+/* branches */
+/* A box with the variables that this one had after cell n. `present`: and the files of now. */
+void box_branch(struct state *s, uint32_t request, uint32_t from, uint32_t n, bool present,
+                const struct limits *l);
+/* The other box's init has answered. */
+void box_lent(struct state *s, struct msg *m);
+/* What comes on its init's channel while it is made, and not of every box. */
+void box_branch_hear(struct state *s, struct box *b, struct msg *m);
+/* Its owner wants no more of it, but it has branches. */
+void box_linger(struct state *s, struct box *b);
+/* One of its branches is gone. */
+void box_branch_gone(struct state *s, struct box *parent);
 
 /* stock */
 /* One of this phase that fits, with these limits on; or NULL. */

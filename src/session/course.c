@@ -456,6 +456,9 @@ static void finish(struct session *s)
         c->restored = !s->broken;
         c->restored_to = s->course.restored_to;
         s->memory_short = s->course.killed = false; /* that was the one before it */
+        s->state_n = c->restored_to;
+    } else if (c->n > 0) {
+        s->state_n = c->n;
     }
     if (c->n == 0) {
         /* What came before it, from threads of earlier cells, belongs to the next cell still. */

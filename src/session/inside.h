@@ -126,9 +126,9 @@ struct order {
     char *code;
     size_t len;
     uint64_t timeout_ms;
-    bool undoable;
-    uint32_t to; /* of a rollback */
-    bool stop;   /* it is interrupted already */
+    uint8_t flags; /* enum run_flag */
+    uint32_t to;   /* of a rollback */
+    bool stop;     /* it is interrupted already */
 };
 
 /* See requests.c. */
@@ -194,6 +194,7 @@ struct session {
     uint32_t usage_req;         /* 0: none is under way */
 
     uint32_t n_cells;
+    uint32_t state_n; /* the cell after which it is what it is now */
     struct cell *cell;
     struct course course;
     bool revived;        /* since the last cell */
@@ -255,6 +256,7 @@ int vessel_gone_err(const struct vessel *v, struct err *e);
 
 /* ---- link.c ---- */
 void link_create(struct session *s, unsigned environment);
+void link_branch(struct session *s, uint32_t box, const struct session_departure *at);
 void link_signal(struct session *s, int sig);
 void link_destroy(struct vessel *v, uint32_t box);
 void link_status(struct vessel *v, uint32_t req);

@@ -75,6 +75,18 @@ void link_create(struct session *s, unsigned environment)
     post(s->vessel);
 }
 
+void link_branch(struct session *s, uint32_t box, const struct session_departure *at)
+{
+    struct buf *b = begin(s->vessel, KEEPER_BRANCH);
+
+    fields_put_u32(b, s->req);
+    fields_put_u32(b, box);
+    fields_put_u32(b, at->n);
+    fields_put_u8(b, at->present);
+    limits_put(b, &s->limits);
+    post(s->vessel);
+}
+
 void link_signal(struct session *s, int sig)
 {
     struct buf *b = begin(s->vessel, KEEPER_SIGNAL);

@@ -42,8 +42,8 @@ void session_deadline(struct session *s, int64_t at_us)
 
 /* ---- opening ---- */
 
-struct session *session_open(struct vessel *v, unsigned environment, const struct limits *limits,
-                             const struct session_events *events, void *ctx)
+static struct session *session_new(struct vessel *v, const struct limits *limits,
+                                   const struct session_events *events, void *ctx)
 {
     struct session *s = xcalloc(1, sizeof(*s));
 
@@ -63,6 +63,14 @@ struct session *session_open(struct vessel *v, unsigned environment, const struc
         s->next->prev = s;
     v->sessions = s;
     session_collect(s);
+    return s;
+}
+
+struct session *session_open(struct vessel *v, unsigned environment, const struct limits *limits,
+                             const struct session_events *events, void *ctx)
+{
+    struct session *s = session_new(v, limits, events, ctx);
+
     link_create(s, environment);
     return s;
 }
@@ -70,6 +78,17 @@ struct session *session_open(struct vessel *v, unsigned environment, const struc
 void session_keep(struct session *s, unsigned checkpoints)
 {
     s->checkpoints = checkpoints;
+}
+
+struct session *session_branch(struct session *from, const struct session_departure *at,
+                               const struct limits *limits, const struct session_events *events,
+                               void *ctx)
+{
+    struct session *s = session_new(from->vessel, limits, events, ctx);
+
+    s->n_cells = s->state_n = at->n;
+    link_branch(s, from->box, at);
+    return s;
 }
 
 static void tell_opened(struct session *s, const struct err *e)
@@ -185,6 +204,17 @@ bool session_ended(const struct session *s)
     return s->state == ENDED;
 }
 
+uint32_t session_state_n(const struct session *s)
+{
+    return s->state_n;
+}
+
+void session_give(struct session *s, const struct session_events *events, void *ctx)
+{
+    s->events = *events;
+    s->ctx = ctx;
+}
+
 bool session_from_pool(const struct session *s)
 {
     return s->from_pool;
@@ -236,8 +266,7 @@ static void begin_run(struct session *s, const struct order *o)
     frame_begin(b, CELL_RUN);
     fields_put_u32(b, s->cell->n);
     fields_put_bytes(b, o->code, o->len);
-    fields_put_u8(b, (uint8_t)((o->undoable ? RUN_UNDOABLE : 0) |
-                               (s->checkpoints == 0 ? RUN_KEEP_NOTHING : 0)));
+    fields_put_u8(b, (uint8_t)(o->flags | (s->checkpoints == 0 ? RUN_KEEP_NOTHING : 0)));
     begin(s, o->timeout_ms);
 }
 
@@ -290,8 +319,21 @@ int session_run(struct session *s, const char *code, size_t len, uint64_t timeou
 int session_run_undoable(struct session *s, const char *code, size_t len, uint64_t timeout_ms,
                          struct err *e)
 {
-    const struct order o = {
-        .code = (char *)(uintptr_t)code, .len = len, .timeout_ms = timeout_ms, .undoable = true};
+    const struct order o = {.code = (char *)(uintptr_t)code,
+                            .len = len,
+                            .timeout_ms = timeout_ms,
+                            .flags = RUN_UNDOABLE};
+
+    return session_begin(s, &o, e);
+}
+
+int session_run_at_once(struct session *s, const char *code, size_t len, uint64_t timeout_ms,
+                        struct err *e)
+{
+    const struct order o = {.code = (char *)(uintptr_t)code,
+                            .len = len,
+                            .timeout_ms = timeout_ms,
+                            .flags = RUN_AT_ONCE};
 
     return session_begin(s, &o, e);
 }

@@ -147,6 +147,16 @@ struct session_events {
 
 struct session *session_open(struct vessel *v, unsigned environment, const struct limits *limits,
                              const struct session_events *events, void *ctx);
+
+/* Where a branch leaves: the state after this cell, which must be one that is kept. */
+struct session_departure {
+    uint32_t n;
+    bool present; /* with the files of now, and not those of then */
+};
+/* A session that begins as another one was; its first cell is n + 1. */
+struct session *session_branch(struct session *from, const struct session_departure *at,
+                               const struct limits *limits, const struct session_events *events,
+                               void *ctx);
 /* How many of its earlier states are kept, if not CHECKPOINTS_DEFAULT. To be said before it is open. */
 void session_keep(struct session *s, unsigned checkpoints);
 /* End it, in whatever state; the box is destroyed. *s is freed and no event comes any more. */
@@ -157,6 +167,10 @@ void session_close_then(struct session *s, void (*gone)(void *ctx), void *ctx);
 
 bool session_busy(const struct session *s);
 bool session_ended(const struct session *s);
+/* The last cell that is over and was not undone: a branch of now leaves after it. */
+uint32_t session_state_n(const struct session *s);
+/* From now on it is told to somebody else. */
+void session_give(struct session *s, const struct session_events *events, void *ctx);
 bool session_from_pool(const struct session *s);
 
 /* Run a cell. The session must be open and idle. timeout_ms 0 takes the session's limit, LIMIT_NONE
@@ -166,6 +180,9 @@ int session_run(struct session *s, const char *code, size_t len, uint64_t timeou
 /* The same, and the state before it is kept: session_rollback to the cell before it works. */
 int session_run_undoable(struct session *s, const char *code, size_t len, uint64_t timeout_ms,
                          struct err *e);
+/* The same in a branch whose other session keeps the state before it: should it die, it is gone. */
+int session_run_at_once(struct session *s, const char *code, size_t len, uint64_t timeout_ms,
+                        struct err *e);
 /* Stop the running cell as Ctrl-C would: it ends as "interrupted"; what does not yield within the
  * grace of 2 s is killed. Does nothing when idle. */
 void session_interrupt(struct session *s);

@@ -12,7 +12,7 @@
 #include "base/err.h"
 
 #define MSG_SIZE (64u << 10)
-#define MSG_FDS 16
+#define MSG_FDS 20
 
 struct msg {
     uint32_t type;

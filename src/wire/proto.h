@@ -9,6 +9,7 @@
  *   set-up         keeper ⇄ init, kernel    msg.h     the kernel's only until the box is ready
  *   line           init ⇄ kernel process    msg.h     the kernel's side is hostile
  *   waiting        init ⇄ one that waits    msg.h
+ *   handover       init → a branch's init   msg.h
  *
  * "Owner" is whoever owns sessions: the CLI, or the gate of a server.
  */
@@ -41,6 +42,7 @@ enum cell_frame {
 enum run_flag {
     RUN_UNDOABLE = 1,     /* the state before it must be kept */
     RUN_KEEP_NOTHING = 2, /* nor is any other in this session */
+    RUN_AT_ONCE = 4,      /* the state before it is kept elsewhere: do not wait for that */
 };
 enum display_kind { DISPLAY_SHOWN = 0, DISPLAY_RESULT = 1 };
 enum done_status { DONE_OK = 0, DONE_ERROR = 1, DONE_INTERRUPTED = 2, DONE_EXIT = 3 };
@@ -94,6 +96,9 @@ enum keeper_msg {
     KEEPER_SIGNAL = 2,  /* u32 box, u32 signal: SIGINT or SIGKILL, to the kernel process */
     KEEPER_DESTROY = 3, /* u32 box */
     KEEPER_STATUS = 4,  /* u32 req */
+    KEEPER_BRANCH =
+        5, /* u32 req, u32 box, u32 n, u8 whether the files are those of now, limits: a box with
+                           the variables that this one had after cell n, and its files */
 
     KEEPER_CREATED = 16,   /* u32 req, u32 box, u8 from_pool, u8 meter (enum meter_kind); fds: the
                               cell's frames, where orders go, stdout, stderr, files, then the meter's
@@ -128,8 +133,15 @@ enum zygote_msg {
 
 /* Set-up: each half of a box says where it is; the keeper says when to go on. */
 enum setup_msg {
-    SETUP_GO = 1,      /* identity is mapped (init), or the root stands (kernel; fd: the network
-                          namespace) */
+    SETUP_GO = 1, /* identity is mapped (init), or the root stands (kernel; fds: the network
+                         namespace and, for a branch, that of cgroups) */
+    SETUP_LEND =
+        2, /* to init: u32 box, u32 n, u8 present; fd: a branch of the state after cell n is to be
+                         made, as this box; let its init have the files here, those of now or of then */
+    SETUP_BRANCH =
+        3, /* to init: u32 n; fds as in enum branch_fd: for the one that waits with this state */
+    SETUP_LEAVE = 4, /* to init: the session is over; stay, with nothing, for its branches' sake */
+
     SETUP_DONE = 16,   /* this half is ready (init; fd: the network namespace that it made) */
     SETUP_SHORT = 18,  /* init, where no cgroup is: the box was over its memory limit */
     SETUP_FAILED = 17, /* text step, text why: it has exited */
@@ -137,7 +149,14 @@ enum setup_msg {
         19, /* init: u32 pid, u8 whether it waits still: one that is not the guest's to end */
     SETUP_LIVE = 20, /* init; fd: a pidfd of the kernel process, from now on this one */
     SETUP_DIED = 21, /* init: u32 wait status of that one */
+    SETUP_LENT =
+        22, /* init: u32 box (the branch), text why not; fds: its user, pid and mount namespaces */
+    SETUP_BORN =
+        23, /* who made a branch's init; fds: its pidfd, and ways into the cgroup for its user */
 };
+
+/* Why not, of a SETUP_LENT: the owner knows what to say then. */
+#define LENT_NOT_KEPT "this state is not kept"
 
 /* The kernel process and those that wait speak to init; who speaks is told by the kernel (SCM_CREDENTIALS). */
 enum line_msg {
@@ -154,10 +173,34 @@ enum line_msg {
 };
 
 enum waiting_msg {
-    WAITING_WAKE = 1,  /* fds: stdout, stderr, the cell's frames, its orders, the line */
-    WAITING_AGED = 2,  /* others are newer: be ended first */
-    WAITING_WEIGH = 3, /* how much has it alone? */
+    WAITING_WAKE = 1,   /* fds: stdout, stderr, the cell's frames, its orders, the line */
+    WAITING_AGED = 2,   /* others are newer: be ended first */
+    WAITING_WEIGH = 3,  /* how much has it alone? */
+    WAITING_BRANCH = 4, /* fds as in enum branch_fd: fork a kernel process for that box */
 
     WAITING_WEIGHT = 16, /* u64 bytes */
 };
 #define WAITING_FDS 5
+
+/* Descriptors of a SETUP_BRANCH and a WAITING_BRANCH. The last are ways into the cgroup, as many as there are. */
+enum branch_fd {
+    BRANCH_FD_STDOUT,
+    BRANCH_FD_STDERR,
+    BRANCH_FD_CELL_OUT,
+    BRANCH_FD_CELL_IN,
+    BRANCH_FD_LINE,
+    BRANCH_FD_SETUP,
+    BRANCH_FD_USER, /* namespaces */
+    BRANCH_FD_PID,
+    BRANCH_FD_MNT,
+    BRANCH_FD_IPC,
+    BRANCH_FD_UTS,
+    BRANCH_FD_WAYS,
+};
+
+/* What a branch's init gets of the files, from the one of the box that it comes from; then the end. */
+enum handover_msg {
+    HANDOVER_ENTRY =
+        1, /* u32 mode, u64 mtime_ns, u64 size, u64 offset, text path, text target; fd: a regular
+                          file's contents */
+};

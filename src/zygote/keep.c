@@ -32,6 +32,7 @@
 #include "wire/fields.h"
 #include "wire/msg.h"
 #include "wire/proto.h"
+#include "zygote/branch.h"
 
 #define HIGH_FD 3000 /* out of the way of what the guest has open */
 #define WAITING_OOM_SCORE "200"
@@ -44,41 +45,18 @@ static struct msg in; /* 64 KiB: not on the stack */
 
 /* ---- forking ---- */
 
-/* As vfork, but no function call: see zygote.c. Without a signal at its end: the guest's handler for SIGCHLD
- * has nothing to do with it, and wait() does not find it. */
-static inline __attribute__((always_inline)) long raw_vfork(void)
+void fork_reap(long pid)
 {
-    long r;
-#if defined(__x86_64__)
-    register long r10 __asm__("r10") = 0;
-    register long r8 __asm__("r8") = 0;
-    __asm__ volatile("syscall"
-                     : "=a"(r)
-                     : "a"(SYS_clone), "D"((long)(CLONE_VM | CLONE_VFORK)), "S"(0L), "d"(0L),
-                       "r"(r10), "r"(r8)
-                     : "rcx", "r11", "memory");
-#elif defined(__aarch64__)
-    register long nr __asm__("x8") = SYS_clone;
-    register long a0 __asm__("x0") = CLONE_VM | CLONE_VFORK;
-    register long a1 __asm__("x1") = 0;
-    register long a2 __asm__("x2") = 0;
-    register long a3 __asm__("x3") = 0;
-    register long a4 __asm__("x4") = 0;
-    __asm__ volatile("svc 0" : "+r"(a0) : "r"(nr), "r"(a1), "r"(a2), "r"(a3), "r"(a4) : "memory");
-    r = a0;
-#else
-#error "retort does not know this processor yet"
-#endif
-    return r;
+    while (waitpid((pid_t)pid, NULL, __WALL) < 0 && errno == EINTR)
+        ;
 }
 
-/* 0 in the new process, its number in the old one, or -1. */
-static __attribute__((noinline)) pid_t fork_apart(void)
+__attribute__((noinline)) pid_t fork_apart(void)
 {
     static volatile pid_t made; /* the go-between shares our memory */
 
     made = -1;
-    long between = raw_vfork();
+    long between = fork_raw();
     if (between == 0) {
         pid_t pid = fork();
         if (pid == 0)
@@ -88,14 +66,13 @@ static __attribute__((noinline)) pid_t fork_apart(void)
     }
     if (between < 0)
         return -1;
-    while (waitpid((pid_t)between, NULL, __WALL) < 0 && errno == EINTR)
-        ;
+    fork_reap(between);
     return made;
 }
 
 /* ---- the one that waits ---- */
 
-static void note_lost(struct buf *lost, const char *what, int fd)
+void keep_note_lost(struct buf *lost, const char *what, int fd)
 {
     if (lost->len > LOST_MAX)
         return;
@@ -105,7 +82,7 @@ static void note_lost(struct buf *lost, const char *what, int fd)
 
 /* Something at this number that can be closed, and nothing else: the guest's objects still have it, and what
  * is opened next must not come to lie there. */
-static void put_stopper(int fd)
+void keep_put_stopper(int fd)
 {
     int stopper = open("/", O_PATH | O_CLOEXEC);
 
@@ -141,12 +118,12 @@ static void leave_behind(int fd, struct buf *lost)
         open_anew(fd);
     } else if (!S_ISCHR(st.st_mode) && !S_ISDIR(st.st_mode)) {
         if (fd > BOX_INIT_FD)
-            note_lost(lost,
-                      S_ISSOCK(st.st_mode)   ? "socket"
-                      : S_ISFIFO(st.st_mode) ? "pipe"
-                                             : "descriptor",
-                      fd);
-        put_stopper(fd);
+            keep_note_lost(lost,
+                           S_ISSOCK(st.st_mode)   ? "socket"
+                           : S_ISFIFO(st.st_mode) ? "pipe"
+                                                  : "descriptor",
+                           fd);
+        keep_put_stopper(fd);
     }
 }
 
@@ -252,15 +229,20 @@ static void tell_weight(int line)
 }
 
 /* Until init asks for a successor: that is a fork of ours, with a number that it may signal itself by. We
- * go on waiting, for the next time. What init has sent are the successor's descriptors. */
-static void sleep_on(struct own *o)
+ * go on waiting, for the next time. What init has sent are the successor's descriptors. True: it is one for
+ * another box. */
+static bool sleep_on(struct own *o)
 {
+    bool branch = false;
     struct err e;
 
     for (;; msg_done(&in)) {
         if (msg_recv(o->line, &in, &e) <= 0)
             _exit(0); /* init is gone, or has no use for us any more */
         if (in.type == WAITING_WAKE && in.n_fds == WAITING_FDS && fork_apart() == 0)
+            break;
+        branch = in.type == WAITING_BRANCH && branch_fork(&in) == 0;
+        if (branch)
             break;
         if (in.type == WAITING_WEIGH)
             tell_weight(o->line);
@@ -270,9 +252,19 @@ static void sleep_on(struct own *o)
     }
     fd_close(&o->line);
     fd_close(&o->oom_score);
+    return branch;
 }
 
-/* As the kernel process was when it was made. */
+/* As the kernel process was when it was made. There are stoppers at these places, so nothing of what has come lies
+ * there; a branch's come in the same order. */
+static void take_places(void)
+{
+    close(open_oom_score(LIVE_OOM_SCORE));
+    for (int i = 0; i < WAITING_FDS; i++)
+        if (dup3(in.fds[i], 1 + i, 1 + i > STDERR_FILENO ? O_CLOEXEC : 0) < 0)
+            _exit(1);
+}
+
 static void become_live(void)
 {
     cleanup_buf struct buf b = {0};
@@ -280,19 +272,22 @@ static void become_live(void)
 
     if (setsid() < 0 || prctl(PR_SET_DUMPABLE, 1) < 0)
         _exit(1);
-    close(open_oom_score(LIVE_OOM_SCORE));
-    /* There are stoppers at these places, so nothing of what has come lies there. */
-    for (int i = 0; i < WAITING_FDS; i++)
-        if (dup3(in.fds[i], 1 + i, 1 + i > STDERR_FILENO ? O_CLOEXEC : 0) < 0)
-            _exit(1);
+    take_places();
     msg_done(&in);
     msg_begin(&b, LINE_HERE);
     if (msg_send(BOX_INIT_FD, &b, NULL, 0, &e) < 0)
         _exit(1);
 }
 
-/* In the new process. Returns when it is the live one. */
-static void wait_here(uint32_t n, struct buf *lost)
+static void become_branch(void)
+{
+    take_places();
+    branch_ready(&in);
+    msg_done(&in);
+}
+
+/* In the new process. Returns when it is the live one; true: of another box. */
+static bool wait_here(uint32_t n, struct buf *lost)
 {
     struct own own;
 
@@ -302,7 +297,10 @@ static void wait_here(uint32_t n, struct buf *lost)
     part_from_live(&own, lost);
     prctl(PR_SET_DUMPABLE, 0); /* /proc shows it to nobody */
     tell_waits(&own, n, lost);
-    sleep_on(&own);
+    bool branch = sleep_on(&own);
+    if (branch)
+        branch_join(&in, lost); /* before any Python: it comes with rights over the other box */
+    return branch;
 }
 
 /* ---- the live one ---- */
@@ -394,11 +392,15 @@ PyObject *keep(PyObject *self, PyObject *args)
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before); /* a handler must not run in the go-between */
     if (fork_to_wait(n, &waits) == 0) {
-        wait_here(n, &lost);
+        bool branch = wait_here(n, &lost);
         PyOS_AfterFork_Child(); /* closes the channel that it has had */
-        become_live();
+        if (branch)
+            become_branch();
+        else
+            become_live();
         sigprocmask(SIG_SETMASK, &before, NULL);
-        return PyUnicode_DecodeFSDefaultAndSize(lost.data ? lost.data : "", (Py_ssize_t)lost.len);
+        return Py_BuildValue("(s#O)", lost.data ? lost.data : "", (Py_ssize_t)lost.len,
+                             branch ? Py_True : Py_False);
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
     PyOS_AfterFork_Parent();

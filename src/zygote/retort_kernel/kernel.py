@@ -111,7 +111,7 @@ class Kernel:
         channel = self.channel
         points = self.points
         if self.job is None:
-            if points is not None and points.due is not None and channel.rests(REST) and self.keep():
+            if points is not None and points.due is not None and channel.rests(points.patience(REST)) and self.keep():
                 return
             channel.wait()
             self.job, channel.received = channel.received[0], channel.received[1:]
@@ -119,6 +119,8 @@ class Kernel:
         flags = frames.read_flags(body) if kind == frames.RUN and points is not None else 0
         if flags & frames.KEEP_NOTHING:
             points = self.points = None
+        elif flags & frames.AT_ONCE:
+            points.due = None
         if kind != frames.CHECK and self.outcome is None:
             # What comes now runs code of the user's, and the last cell must not be lost with it.
             if points is not None and points.due is not None and self.keep():

@@ -12,6 +12,8 @@ from random import getstate, setstate
 from threading import enumerate as threads
 from threading import main_thread
 
+from .reseed import reseed_branch
+
 FIRST_REST = 30  # milliseconds that a new session may take to its first cell, and none waits yet
 TRIES = 3  # while other processes of the session fork as well
 NAME = 40  # characters of a thread's
@@ -81,6 +83,7 @@ class Points:
         self.due = None  # the cell whose state nobody keeps yet
         self.kept = None  # the last one whose state somebody keeps
         self.lost = []  # to be told with the next cell
+        self.is_new = False  # a branch that has done nothing yet
 
     def note(self, n, source):
         """Cell n is about to run."""
@@ -97,9 +100,13 @@ class Points:
             self.due = n
         return self.due is not None
 
+    def patience(self, milliseconds):
+        """How long nobody may ask for anything before the last state is kept: nobody yet of a new branch."""
+        return 0 if self.is_new else milliseconds
+
     def take(self):
         """True in the one that was woken."""
-        due, self.due = self.due or 0, None
+        due, self.due, self.is_new = self.due or 0, None, False
         lost = "\n".join((unless_broken(lost_threads) or []) + (unless_broken(lost_processes) or []))
         state = unless_broken(getstate)  # Python seeds `random` anew after every fork
         for _ in range(TRIES):
@@ -110,8 +117,14 @@ class Points:
             self.kept = due
         if woken is True or woken is False:
             return False
+        woken, branch = woken
+        self.how = "forked" if branch else "restored"
         self.kernel.begin_again()
-        unless_broken(setstate, state)
+        if branch:
+            unless_broken(reseed_branch)  # it is another session, with random numbers of its own
+            self.due, self.kept, self.is_new = due, None, True
+        else:
+            unless_broken(setstate, state)
         ours = unless_broken(self.kernel.forget_loop) or ()
         self.lost = [line for line in woken.splitlines()
                      if line.startswith(("thread ", "process ")) or int(line.split(" ")[1]) not in ours]
@@ -122,6 +135,6 @@ class Points:
         return self.kernel.channel.rests(FIRST_REST) and not self.take()
 
     def warning(self):
-        """What is to be said once of a session that was restored."""
+        """What is to be said once of a session that was restored, or is a branch."""
         lost, self.lost = self.lost, []
-        return f"retort: lost when the session was restored: {', '.join(lost)}\n" if lost else ""
+        return f"retort: lost when the session was {self.how}: {', '.join(lost)}\n" if lost else ""

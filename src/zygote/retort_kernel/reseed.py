@@ -39,6 +39,25 @@ def prepare():
     _zygote = os.getpid()
 
 
+def reseed_branch():
+    """In a fork of a session that is another from now on. (Python has seeded `random`.)"""
+    for name, forget in FORGOTTEN.items():
+        if name in sys.modules:
+            forget(sys.modules[name])
+    for name, renew in RENEWALS.items():
+        if name in sys.modules:
+            renew(sys.modules[name])
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed()  # also forgets a half-used pair of normal numbers
+    if "ssl" in sys.modules:
+        _add_entropy(sys.modules["ssl"])
+
+
+def _add_entropy(ssl):
+    # Full entropy claimed: OpenSSL then reseeds its generators from this and from the system.
+    ssl.RAND_add(os.urandom(32), 32.0)
+
+
 def _memory(address, size):
     return memoryview((ctypes.c_char * size).from_address(address)).cast("B")
 
@@ -65,8 +84,7 @@ def _openssl(ssl):
     # It seeds itself anew, at its next use, when it sees another process id, as in every box: the
     # keeper takes care of that. This is for a fork that came by the zygote's own id.
     if os.getpid() == _zygote:
-        # Full entropy claimed: OpenSSL then reseeds its generators from this and from the system.
-        ssl.RAND_add(os.urandom(32), 32.0)
+        _add_entropy(ssl)
 
 
 def _multiprocessing(process):

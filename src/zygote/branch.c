@@ -1,0 +1,366 @@
+/* branch: see branch.h. All of this runs in memory that a guest may have written to, and so has no secret and no
+ * right that a guest may not have: over the namespaces that come with the message, which hold nothing but
+ * the branch itself. It has them by being of the uid that made them, and gives them up before any Python runs. */
+#include "zygote/branch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "box/box.h"
+#include "box/identity.h"
+#include "box/steps.h"
+#include "wire/fields.h"
+#include "wire/proto.h"
+#include "zygote/keep.h"
+
+/* As the filter wants it: see BOX_BRANCH_WORD. */
+static int enter(int fd, int kind)
+{
+    return (int)syscall(SYS_setns, fd, kind, BOX_BRANCH_WORD);
+}
+
+/* ---- forking ---- */
+
+/* The go-between goes into the box for its children: the first of them is in its pid namespace, and when it
+ * leaves, the second is the child of init there. */
+static __attribute__((noinline)) int fork_inside(int user, int pid)
+{
+    long between = fork_raw();
+
+    if (between == 0) {
+        if (enter(user, CLONE_NEWUSER) < 0 || enter(pid, CLONE_NEWPID) < 0)
+            _exit(1);
+        pid_t made = fork_apart();
+        if (made == 0)
+            return 0;
+        _exit(0);
+    }
+    if (between > 0)
+        fork_reap(between);
+    return -1;
+}
+
+int branch_fork(const struct msg *m)
+{
+    if (m->n_fds < BRANCH_FD_WAYS)
+        return -1;
+    return fork_inside(m->fds[BRANCH_FD_USER], m->fds[BRANCH_FD_PID]);
+}
+
+/* ---- open files ---- */
+
+/* A descriptor of a file or a directory that has a name: in the new box, the same name is another file. */
+struct held {
+    int fd, flags;
+    bool inherited, is_dir;
+    off_t at;
+    char *path; /* NULL: it has no name any more */
+};
+
+struct held_files {
+    struct held *list;
+    unsigned n;
+    char here[PATH_MAX];
+};
+
+static bool has_come(const struct msg *m, int fd)
+{
+    for (unsigned i = 0; i < m->n_fds; i++)
+        if (m->fds[i] == fd)
+            return true;
+    return false;
+}
+
+static char *name_of(int fd)
+{
+    static const char gone[] = " (deleted)";
+    char link[64], path[PATH_MAX];
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, path, sizeof(path) - 1);
+    if (n <= 0 || path[0] != '/')
+        return NULL;
+    path[n] = '\0';
+    size_t end = strlen(gone);
+    if ((size_t)n > end && strcmp(path + n - end, gone) == 0)
+        return NULL;
+    return xstrdup(path);
+}
+
+static void note_held(struct held_files *h, int fd)
+{
+    struct stat st;
+    int flags = fcntl(fd, F_GETFL);
+
+    if (fstat(fd, &st) < 0 || flags < 0 || flags & O_PATH ||
+        !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+        return;
+    h->list = realloc(h->list, (h->n + 1) * sizeof(*h->list));
+    if (!h->list)
+        _exit(1);
+    h->list[h->n++] = (struct held){.fd = fd,
+                                    .flags = flags,
+                                    .inherited = !(fcntl(fd, F_GETFD) & FD_CLOEXEC),
+                                    .is_dir = S_ISDIR(st.st_mode),
+                                    .at = lseek(fd, 0, SEEK_CUR),
+                                    .path = name_of(fd)};
+}
+
+/* While the names can be seen: in the old root. */
+static void note_all(struct held_files *h, const struct msg *m)
+{
+    DIR *d = opendir("/proc/self/fd");
+
+    *h = (struct held_files){.here = BOX_WORKSPACE};
+    if (!getcwd(h->here, sizeof(h->here)) || h->here[0] != '/')
+        strcpy(h->here, BOX_WORKSPACE);
+    for (struct dirent *entry; d && (entry = readdir(d));) {
+        int fd = atoi(entry->d_name);
+        if (entry->d_name[0] != '.' && fd != dirfd(d) && !has_come(m, fd))
+            note_held(h, fd);
+    }
+    if (d)
+        closedir(d);
+}
+
+static bool open_in_branch(const struct held *x)
+{
+    const int kept = O_ACCMODE | O_APPEND | O_NONBLOCK | O_DIRECT;
+    struct stat st;
+
+    if (!x->path)
+        return false;
+    cleanup_fd int own =
+        open(x->path, (x->flags & kept) | (x->is_dir ? O_DIRECTORY : 0) | O_CLOEXEC | O_NOCTTY);
+    if (own < 0 || fstat(own, &st) < 0 || S_ISDIR(st.st_mode) != x->is_dir)
+        return false;
+    if (x->at > 0 && !x->is_dir)
+        lseek(own, x->at, SEEK_SET);
+    return dup3(own, x->fd, x->inherited ? 0 : O_CLOEXEC) >= 0;
+}
+
+static void open_all(struct held_files *h, struct buf *lost)
+{
+    for (unsigned i = 0; i < h->n; i++) {
+        struct held *x = &h->list[i];
+        if (!open_in_branch(x)) {
+            keep_note_lost(lost, "file", x->fd);
+            keep_put_stopper(x->fd);
+        }
+        free(x->path);
+    }
+    free(h->list);
+    if (chdir(h->here) < 0 && chdir(BOX_WORKSPACE) < 0)
+        _exit(1);
+}
+
+/* ---- shared memory ---- */
+
+/* A mapping that would go on showing the other box's file, or memory that both have. */
+struct shared {
+    char *start;
+    size_t len;
+    int prot;
+    off_t offset;
+    char *path; /* NULL: it has no name */
+};
+
+struct shared_list {
+    struct shared *list;
+    unsigned n;
+};
+
+/* Of system files there is nothing to be said: nobody writes to them. */
+static bool is_of_box(const char *path)
+{
+    static const char *const places[] = {BOX_WORKSPACE "/", BOX_HOME "/", "/tmp/", "/dev/shm/"};
+
+    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
+        if (strncmp(path, places[i], strlen(places[i])) == 0)
+            return true;
+    return false;
+}
+
+static void note_mapping(struct shared_list *l, const char *line)
+{
+    unsigned long start, end, offset;
+    char perms[5], path[PATH_MAX] = "";
+
+    if (sscanf(line, "%lx-%lx %4s %lx %*s %*s %4095[^\n]", &start, &end, perms, &offset, path) <
+            4 ||
+        perms[3] != 's')
+        return;
+    bool named = is_of_box(path) && !strstr(path, " (deleted)");
+    if (!named && perms[1] != 'w')
+        return;
+    l->list = realloc(l->list, (l->n + 1) * sizeof(*l->list));
+    if (!l->list)
+        _exit(1);
+    l->list[l->n++] = (struct shared){
+        .start = (char *)start, /* NOLINT: an address as the kernel writes it */
+        .len = end - start,
+        .prot = (perms[0] == 'r' ? PROT_READ : 0) | (perms[1] == 'w' ? PROT_WRITE : 0) |
+                (perms[2] == 'x' ? PROT_EXEC : 0),
+        .offset = (off_t)offset,
+        .path = named ? xstrdup(path) : NULL};
+}
+
+static void note_shared(struct shared_list *l)
+{
+    char *line = NULL;
+    size_t size = 0;
+    FILE *maps = fopen("/proc/self/maps", "re");
+
+    *l = (struct shared_list){0};
+    while (maps && getline(&line, &size, maps) > 0)
+        note_mapping(l, line);
+    free(line);
+    if (maps)
+        fclose(maps);
+}
+
+/* The branch's own file of that name, if it reaches as far. */
+static bool map_own_file(const struct shared *x)
+{
+    struct stat st;
+    cleanup_fd int fd =
+        x->path ? open(x->path, (x->prot & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC) : -1;
+
+    return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > x->offset &&
+           mmap(x->start, x->len, x->prot, MAP_SHARED | MAP_FIXED, fd, x->offset) != MAP_FAILED;
+}
+
+/* Else what is in it now, for itself alone. */
+static bool map_copy(const struct shared *x)
+{
+    void *copy = mmap(NULL, x->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (copy == MAP_FAILED)
+        return false;
+    if (x->prot & PROT_READ)
+        memcpy(copy, x->start, x->len);
+    return mprotect(copy, x->len, x->prot) == 0 &&
+           mremap(copy, x->len, x->len, MREMAP_MAYMOVE | MREMAP_FIXED, x->start) != MAP_FAILED;
+}
+
+static void map_all(struct shared_list *l)
+{
+    for (unsigned i = 0; i < l->n; i++) {
+        if (!map_own_file(&l->list[i]) && !map_copy(&l->list[i]))
+            _exit(1); /* better none than one that writes into the other's memory */
+        free(l->list[i].path);
+    }
+    free(l->list);
+}
+
+/* ---- going in ---- */
+
+_Noreturn static void fail(const struct msg *m, const char *step, struct err *why)
+{
+    cleanup_buf struct buf b = {0};
+    struct err ignored;
+
+    msg_begin(&b, SETUP_FAILED);
+    fields_put_text(&b, step);
+    fields_put_text(&b, why->text);
+    msg_send(m->fds[BRANCH_FD_SETUP], &b, NULL, 0, &ignored);
+    _exit(1);
+}
+
+struct joining {
+    const struct msg *m;
+    struct msg go; /* the keeper's word */
+};
+
+static int join_attach(void *ctx, struct err *e)
+{
+    const struct msg *m = ((struct joining *)ctx)->m;
+
+    for (unsigned i = BRANCH_FD_WAYS; i < m->n_fds; i++)
+        if (write(m->fds[i], "0", 1) != 1)
+            return err_set(e, errno, "cannot enter the cgroup");
+    return 0;
+}
+
+static int join_namespaces(void *ctx, struct err *e)
+{
+    struct joining *x = ctx;
+    const int *fds = x->m->fds;
+
+    if (enter(fds[BRANCH_FD_MNT], CLONE_NEWNS) < 0 || enter(fds[BRANCH_FD_IPC], CLONE_NEWIPC) < 0 ||
+        enter(fds[BRANCH_FD_UTS], CLONE_NEWUTS) < 0 || enter(x->go.fds[0], CLONE_NEWNET) < 0 ||
+        enter(x->go.fds[1], CLONE_NEWCGROUP) < 0)
+        return err_set(e, errno, "setns");
+    msg_done(&x->go);
+    return 0;
+}
+
+static int join_bare(void *ctx, struct err *e)
+{
+    (void)ctx;
+    if (identity_drop(e) < 0)
+        return -1;
+    if (prctl(PR_SET_DUMPABLE, 1) < 0)
+        return err_set(e, errno, "cannot become dumpable");
+    return setsid() < 0 ? err_set(e, errno, "setsid") : 0;
+}
+
+/* Who we are, to init; and when the root stands and we count as the branch's, the keeper's word. */
+static int join_tell(void *ctx, struct err *e)
+{
+    struct joining *x = ctx;
+    cleanup_buf struct buf b = {0};
+
+    msg_begin(&b, LINE_HERE);
+    if (msg_send(x->m->fds[BRANCH_FD_LINE], &b, NULL, 0, e) < 0)
+        return -1;
+    if (msg_recv(x->m->fds[BRANCH_FD_SETUP], &x->go, e) <= 0 || x->go.type != SETUP_GO ||
+        x->go.n_fds != 2)
+        _exit(1);
+    return 0;
+}
+
+void branch_join(const struct msg *m, struct buf *lost)
+{
+    static const struct step steps[] = {
+        {"branch-attach", join_attach},
+        {"branch-tell", join_tell},
+        {"branch-namespaces", join_namespaces},
+        {"branch-bare", join_bare},
+    };
+    static struct joining x;
+    struct held_files held;
+    struct shared_list shared;
+    const char *failed;
+    struct err e = {0};
+
+    x.m = m;
+    note_all(&held, m);
+    note_shared(&shared);
+    if (STEPS_RUN(steps, &x, &failed, &e) < 0)
+        fail(m, failed, &e);
+    open_all(&held, lost);
+    map_all(&shared);
+}
+
+void branch_ready(const struct msg *m)
+{
+    cleanup_buf struct buf b = {0};
+    struct err e;
+
+    msg_begin(&b, SETUP_DONE);
+    if (msg_send(m->fds[BRANCH_FD_SETUP], &b, NULL, 0, &e) < 0)
+        _exit(1);
+}
