@@ -25,6 +25,8 @@ void call_notebook(struct request *r);
 
 void call_checkpoints(struct request *r);
 void call_rollback(struct request *r);
+void call_fork(struct request *r);
+void call_try(struct request *r);
 
 void call_files(struct request *r);
 void call_file(struct request *r);

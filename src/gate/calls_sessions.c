@@ -9,27 +9,6 @@
 
 /* ---- making one ---- */
 
-static int record_new(struct live *l, struct err *e)
-{
-    json_t *limits = limits_json(&l->limits);
-    struct session_row row = {
-        .token = l->holder->token.id,
-        .environment = (char *)(uintptr_t)l->gate->environments[l->environment],
-        .limits = json_text(limits),
-        .metadata = json_text(l->metadata),
-        .idle_timeout_s = l->idle_timeout_s,
-        .created_ms = l->created_ms,
-        .active_ms = l->active_ms,
-    };
-
-    memcpy(row.id, l->id, sizeof(row.id));
-    int result = store_session_new(l->gate->store, &row, e);
-    free(row.limits);
-    free(row.metadata);
-    json_decref(limits);
-    return result;
-}
-
 static void on_opened(struct live *l, const struct err *e)
 {
     struct request *r = l->creator;
@@ -44,7 +23,7 @@ static void on_opened(struct live *l, const struct err *e)
         return;
     }
     live_touch(l);
-    if (record_new(l, &why) < 0) {
+    if (live_record(l, &why) < 0) {
         reply_store_failed(r, &why);
         live_end(l, "crashed");
         return;
@@ -339,7 +318,9 @@ void call_interrupt(struct request *r)
     struct live *l = live_asked(r);
     if (!l)
         return;
-    if (l->running)
+    if (l->running && l->running->trial)
+        trial_stop(l->running->trial);
+    else if (l->running)
         session_interrupt(l->session);
     live_touch(l);
     reply_json(r, 200, live_json(l));

@@ -115,8 +115,8 @@ struct gate {
     int epoll;
     struct watch http_watch, vessel_watch, signal_watch, timer_watch;
     int64_t armed_ms;
-    struct live *lives; /* newest first */
-    unsigned n_lives;
+    struct live *lives;         /* newest first */
+    unsigned n_lives;           /* and candidates that are tried */
     unsigned n_runs, n_waiting; /* one-shot runs: under way, and before their turn */
     struct client *clients;
     struct request *yielding;
@@ -336,10 +336,13 @@ struct live {
     uint64_t journal; /* bytes of it in the store */
     struct job *running, *queue;
     unsigned n_queue;
-    struct transfer *transfers; /* uploads, downloads, lists under way */
-    struct request *creator;    /* waits for the box */
-    struct run *run;            /* a one-shot run before its cell */
-    struct request *deleter;    /* waits for its end */
+    struct transfer *transfers;  /* uploads, downloads, lists under way */
+    char parent[SESSION_ID_MAX]; /* of a branch, else "" */
+    uint32_t parent_n;
+    struct forking *forking; /* it is being made, with others */
+    struct request *creator; /* waits for the box */
+    struct run *run;         /* a one-shot run before its cell */
+    struct request *deleter; /* waits for its end */
     void (*opened)(struct live *l, const struct err *e);
 };
 
@@ -347,6 +350,10 @@ struct live *live_new(struct gate *g, struct holder *h, const struct limits *lim
                       unsigned environment);
 /* Ask the keeper for its box; `opened` is called. */
 void live_open(struct live *l);
+/* The same, as another one was after this cell. */
+void live_open_branch(struct live *l, struct live *from, const struct session_departure *at);
+/* It stands: from now on its journal is kept. */
+int live_record(struct live *l, struct err *e);
 /* The one named in the path, or NULL: there is none alive of this token. */
 struct live *live_find(const struct request *r);
 /* The same, to be used; NULL: the request is answered. */
@@ -366,7 +373,7 @@ void lives_end_of(struct gate *g, const struct holder *h, const char *reason);
 
 /* ---- jobs (jobs.c) ---- */
 
-enum job_kind { JOB_CELL, JOB_VARIABLES, JOB_ROLLBACK };
+enum job_kind { JOB_CELL, JOB_VARIABLES, JOB_ROLLBACK, JOB_TRY };
 
 struct job {
     struct job *next;
@@ -380,6 +387,7 @@ struct job {
     uint32_t to;         /* of a rollback */
     bool undo;           /* a cell that fails leaves no trace */
     struct cell *failed; /* it has failed, and is being undone */
+    struct trial *trial; /* of candidates */
     int64_t began_ms;
 };
 
@@ -391,6 +399,7 @@ struct job_order {
     uint64_t timeout_ms;
     uint32_t to;
     bool undo;
+    struct trial *trial; /* taken over */
 };
 /* Put it in the queue, and start it when nothing runs. 0, or -1 and the request is answered. */
 int job_add(struct live *l, struct request *r, const struct job_order *o);
@@ -400,6 +409,20 @@ void jobs_next(struct live *l);
 /* Those that wait will never run, and this is why. */
 void jobs_refuse(struct live *l, unsigned status, const char *code, const char *why);
 extern const struct session_events job_events;
+/* Put a cell of it into the journal. */
+void job_record(struct live *l, struct job *j, struct cell *c);
+/* The running one is over, and with this reason (or NULL) the session. *l may be freed. */
+void job_over(struct live *l, struct job *j, const char *ended);
+
+/* ---- branches (calls_fork.c) ---- */
+
+/* A session that is being made ends before all of its group stand. */
+void forking_lost(struct live *l);
+/* Begin with what was to be tried. 0, or -1 and the request is answered. */
+int trial_begin(struct live *l, struct job *j);
+/* Interrupt what is being tried. */
+void trial_stop(struct trial *t);
+void trial_free(struct trial *t);
 
 /* ---- streams (stream.c) ---- */
 

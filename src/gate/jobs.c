@@ -22,6 +22,7 @@ void job_free(struct job *j)
     if (j->request && j->request->work == j)
         request_unwork(j->request);
     cell_free(j->failed);
+    trial_free(j->trial);
     free(j->code);
     free(j);
 }
@@ -44,6 +45,10 @@ static void on_abandoned(void *work)
 
     j->request = NULL;
     j->stream = NULL;
+    if (j == l->running && j->trial) {
+        trial_stop(j->trial);
+        return;
+    }
     if (j == l->running) {
         session_interrupt(l->session);
         return;
@@ -72,7 +77,8 @@ int job_add(struct live *l, struct request *r, const struct job_order *o)
                       .code_len = o->len,
                       .timeout_ms = o->timeout_ms,
                       .to = o->to,
-                      .undo = o->undo};
+                      .undo = o->undo,
+                      .trial = o->trial};
     if (o->len > 0)
         memcpy(j->code, o->code, o->len);
     request_holds(r, &r->body_held, o->len);
@@ -126,6 +132,7 @@ static int begin(struct live *l, const struct job *j, struct err *e)
         return session_variables(l->session, VARIABLES_MS, e);
     case JOB_ROLLBACK:
         return session_rollback(l->session, j->to, e);
+    case JOB_TRY: /* see jobs_next */
     case JOB_CELL:
         break;
     }
@@ -142,6 +149,13 @@ void jobs_next(struct live *l)
         unqueue(j);
         j->began_ms = clock_wall_ms();
         l->running = j;
+        if (j->kind == JOB_TRY && trial_begin(l, j) == 0)
+            return;
+        if (j->kind == JOB_TRY) {
+            l->running = NULL;
+            job_free(j);
+            continue;
+        }
         int begun = begin(l, j, &e);
         if (begun == 0)
             return;
@@ -179,6 +193,18 @@ static void record(struct live *l, const struct job *j, json_t *cell, uint32_t n
     l->journal += len;
     if (store_cell_add(l->gate->store, l->id, n, j->began_ms, kept, len, &e) < 0)
         log_line("store error=\"%s\"", e.text);
+}
+
+void job_record(struct live *l, struct job *j, struct cell *c)
+{
+    struct buf text = {0};
+    json_t *cell = cell_json(c);
+
+    cell_json_add_end(cell, c);
+    json_add(&text, cell);
+    record(l, j, cell, c->n, &text);
+    buf_done(&text);
+    json_decref(cell);
 }
 
 static void answer_cell(struct live *l, struct job *j, struct cell *c)
@@ -303,6 +329,19 @@ static struct cell *undone(struct job *j, struct cell *c)
     return failed;
 }
 
+void job_over(struct live *l, struct job *j, const char *ended)
+{
+    l->running = NULL;
+    job_free(j);
+    live_touch(l);
+    if (l->ending)
+        live_ended(l);
+    else if (ended)
+        live_end(l, ended);
+    else
+        jobs_next(l);
+}
+
 static void on_done(void *ctx, struct session *s, struct cell *c)
 {
     struct live *l = ctx;
@@ -325,14 +364,7 @@ static void on_done(void *ctx, struct session *s, struct cell *c)
         answer_variables(j, c);
     }
     cell_free(c);
-    job_free(j);
-    live_touch(l);
-    if (l->ending)
-        live_ended(l);
-    else if (died || l->once)
-        live_end(l, l->once ? "deleted" : reason);
-    else
-        jobs_next(l);
+    job_over(l, j, l->once ? "deleted" : died ? reason : NULL);
 }
 
 static void on_ended(void *ctx, struct session *s)

@@ -81,6 +81,37 @@ void live_open(struct live *l)
     session_keep(l->session, l->checkpoints);
 }
 
+void live_open_branch(struct live *l, struct live *from, const struct session_departure *at)
+{
+    memcpy(l->parent, from->id, sizeof(l->parent));
+    l->parent_n = at->n;
+    l->session = session_branch(from->session, at, &l->limits, &job_events, l);
+    session_keep(l->session, l->checkpoints);
+}
+
+int live_record(struct live *l, struct err *e)
+{
+    json_t *limits = limits_json(&l->limits);
+    struct session_row row = {
+        .token = l->holder->token.id,
+        .environment = (char *)(uintptr_t)l->gate->environments[l->environment],
+        .limits = json_text(limits),
+        .metadata = json_text(l->metadata),
+        .idle_timeout_s = l->idle_timeout_s,
+        .created_ms = l->created_ms,
+        .active_ms = l->active_ms,
+        .parent_n = l->parent_n,
+    };
+
+    memcpy(row.id, l->id, sizeof(row.id));
+    memcpy(row.parent, l->parent, sizeof(row.parent));
+    int result = store_session_new(l->gate->store, &row, e);
+    free(row.limits);
+    free(row.metadata);
+    json_decref(limits);
+    return result;
+}
+
 void live_touch(struct live *l)
 {
     l->active_ms = clock_wall_ms();
@@ -134,19 +165,24 @@ static json_t *seconds_json(double seconds)
     return seconds == floor(seconds) ? json_integer((json_int_t)seconds) : json_real(seconds);
 }
 
+static json_t *parent_json(const char *id, uint32_t n)
+{
+    return id[0] ? json_pack("{s:s,s:I}", "id", id, "n", (json_int_t)n) : json_null();
+}
+
 json_t *live_json(const struct live *l)
 {
     bool busy = l->running != NULL;
     /* A busy one begins to be idle now at the earliest. */
     int64_t active = busy || l->transfers ? clock_wall_ms() : l->active_ms;
 
-    return json_pack("{s:s,s:s,s:s,s:o,s:i,s:o,s:o,s:o,s:o,s:I,s:O}", "id", l->id, "status",
+    return json_pack("{s:s,s:s,s:s,s:o,s:i,s:o,s:o,s:o,s:o,s:I,s:O,s:o}", "id", l->id, "status",
                      busy ? "busy" : "idle", "environment", l->gate->environments[l->environment],
                      "limits", limits_json(&l->limits), "checkpoints", (int)l->checkpoints,
                      "idle_timeout", seconds_json(l->idle_timeout_s), "created_at",
                      time_json(l->created_ms), "last_active_at", time_json(active), "expires_at",
                      expiry_json(l->idle_timeout_s, active), "cells", (json_int_t)l->cells,
-                     "metadata", l->metadata);
+                     "metadata", l->metadata, "parent", parent_json(l->parent, l->parent_n));
 }
 
 static json_t *loaded(const char *text)
@@ -157,13 +193,13 @@ static json_t *loaded(const char *text)
 
 json_t *row_json(const struct session_row *row)
 {
-    return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:n,s:o,s:I,s:o}", "id", row->id, "status",
-                     "ended", "reason", row->reason[0] ? row->reason : "restart", "environment",
-                     row->environment, "limits", loaded(row->limits), "idle_timeout",
+    return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:n,s:o,s:I,s:o,s:o}", "id", row->id,
+                     "status", "ended", "reason", row->reason[0] ? row->reason : "restart",
+                     "environment", row->environment, "limits", loaded(row->limits), "idle_timeout",
                      seconds_json(row->idle_timeout_s), "created_at", time_json(row->created_ms),
                      "last_active_at", time_json(row->active_ms), "expires_at", "ended_at",
                      time_json(row->ended_ms), "cells", (json_int_t)row->cells, "metadata",
-                     loaded(row->metadata));
+                     loaded(row->metadata), "parent", parent_json(row->parent, row->parent_n));
 }
 
 /* ---- the end ---- */
@@ -207,12 +243,16 @@ void live_end(struct live *l, const char *reason)
     live_end_transfers(l);
     if (l->run)
         run_ended(l->run, reason);
+    if (l->forking)
+        forking_lost(l);
     if (l->creator) {
         struct request *r = l->creator;
         l->creator = NULL;
         reply_error(r, 410, "session_ended", "the session was ended before its box stood");
     }
-    if (l->running)
+    if (l->running && l->running->trial)
+        trial_stop(l->running->trial);
+    else if (l->running)
         session_interrupt(l->session); /* job_events.done goes on with live_ended */
     else
         finish(l);

@@ -27,6 +27,8 @@ const struct route routes[] = {
     {"POST", "/v1/sessions/{sid}/interrupt", false, BODY_JSON, SMALL, call_interrupt, NULL},
     {"GET", "/v1/sessions/{sid}/checkpoints", false, BODY_NONE, 0, call_checkpoints, NULL},
     {"POST", "/v1/sessions/{sid}/rollback", false, BODY_JSON, SMALL, call_rollback, NULL},
+    {"POST", "/v1/sessions/{sid}/fork", false, BODY_JSON, SMALL, call_fork, NULL},
+    {"POST", "/v1/sessions/{sid}/try", false, BODY_JSON, CODE, call_try, NULL},
     {"GET", "/v1/sessions/{sid}/variables", false, BODY_NONE, 0, call_variables, NULL},
     {"GET", "/v1/sessions/{sid}/notebook", false, BODY_NONE, 0, call_notebook, NULL},
     {"GET", "/v1/sessions/{sid}/files", false, BODY_NONE, 0, call_files, NULL},

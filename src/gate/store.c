@@ -46,6 +46,9 @@ static const char *const schema[] = {
     "CREATE TABLE cells ("
     " session INTEGER NOT NULL REFERENCES sessions ON DELETE CASCADE, n INTEGER NOT NULL,"
     " at_ms INTEGER NOT NULL, json TEXT NOT NULL, PRIMARY KEY (session, n));",
+    /* branches */
+    "ALTER TABLE sessions ADD COLUMN parent TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE sessions ADD COLUMN parent_n INTEGER NOT NULL DEFAULT 0;",
 };
 #define SCHEMA_VERSION ((int)(sizeof(schema) / sizeof(schema[0])))
 
@@ -53,7 +56,8 @@ static const char *const schema[] = {
     "SELECT id, token, environment, limits, metadata, idle_timeout_s, created_ms,"                 \
     " max(active_ms, ifnull((SELECT at_ms FROM cells WHERE session = key"                          \
     "                        ORDER BY n DESC LIMIT 1), 0)),"                                       \
-    " ended_ms, reason, (SELECT count(*) FROM cells WHERE session = key) FROM sessions "
+    " ended_ms, reason, (SELECT count(*) FROM cells WHERE session = key), parent, parent_n"        \
+    " FROM sessions "
 
 static const char *const words[N_QUERIES] = {
     [Q_BEGIN] = "BEGIN IMMEDIATE",
@@ -75,8 +79,8 @@ static const char *const words[N_QUERIES] = {
                      " (SELECT id FROM token_texts WHERE token = ?1 ORDER BY id DESC LIMIT ?2)",
     [Q_TEXTS] = "SELECT token, hash FROM token_texts",
     [Q_SESSION_ADD] = "INSERT INTO sessions (id, token, environment, limits, metadata,"
-                      " idle_timeout_s, created_ms, active_ms)"
-                      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                      " idle_timeout_s, created_ms, active_ms, parent, parent_n)"
+                      " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
     [Q_SESSION_END] = "UPDATE sessions SET ended_ms = max(?2, 1), reason = ?3"
                       " WHERE id = ?1 AND ended_ms = 0",
     [Q_SESSION_GET] = SESSION_COLUMNS "WHERE id = ?2 AND token = ?1",

@@ -80,9 +80,11 @@ struct session_row {
     char *metadata;        /* JSON object */
     double idle_timeout_s; /* infinite: none */
     int64_t created_ms, active_ms;
-    int64_t ended_ms; /* 0: it lives */
-    char reason[16];  /* idle, deleted, limit, crashed, restart; "" while it lives */
-    uint32_t cells;   /* in the journal */
+    int64_t ended_ms;            /* 0: it lives */
+    char reason[16];             /* idle, deleted, limit, crashed, restart; "" while it lives */
+    uint32_t cells;              /* in the journal */
+    char parent[SESSION_ID_MAX]; /* of a branch, else "" */
+    uint32_t parent_n;           /* and the cell after which it left */
 };
 void session_row_done(struct session_row *r); /* frees the texts */
 

@@ -38,6 +38,8 @@ int store_session_new(struct store *st, const struct session_row *r, struct err 
         sqlite3_bind_double(q, 6, r->idle_timeout_s);
     sqlite3_bind_int64(q, 7, r->created_ms);
     sqlite3_bind_int64(q, 8, r->active_ms);
+    sqlite3_bind_text(q, 9, r->parent, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(q, 10, r->parent_n);
     return store_run(st, q, "record the session", e) < 0 ? -1 : 0;
 }
 
@@ -73,9 +75,11 @@ static void read_row(sqlite3_stmt *q, struct session_row *ret)
         .active_ms = sqlite3_column_int64(q, 7),
         .ended_ms = sqlite3_column_int64(q, 8),
         .cells = (uint32_t)sqlite3_column_int64(q, 10),
+        .parent_n = (uint32_t)sqlite3_column_int64(q, 12),
     };
     strncpy(ret->id, text_column(q, 0), sizeof(ret->id) - 1);
     strncpy(ret->reason, text_column(q, 9), sizeof(ret->reason) - 1);
+    strncpy(ret->parent, text_column(q, 11), sizeof(ret->parent) - 1);
 }
 
 int store_session_get(struct store *st, int64_t token, const char *id, struct session_row *ret,

@@ -1,0 +1,275 @@
+"""Sessions that split, and candidates that are tried."""
+import os
+import threading
+import time
+
+import api
+
+
+def journal(session):
+    return session.client.get(session.path + "/cells").json["data"]
+
+
+class Fork(api.Case):
+    def setUp(self):
+        super().setUp()
+        self.s = self.session()
+
+    def fork(self, **body):
+        answer = self.client.post(self.s.path + "/fork", **body)
+        self.assertEqual(answer.status, 201, answer.json)
+        return [api.Session(self.client, session["id"]) for session in answer.json["sessions"]]
+
+    def test_it_begins_as_the_other_was(self):
+        self.s.cell("x = [1, 2]; open('a.txt', 'w').write('hello')")
+        branch, = self.fork()
+        info = branch.info()
+        self.assertEqual(info["parent"], {"id": self.s.id, "n": 1})
+        self.assertIsNone(self.s.info()["parent"])
+        cell = branch.cell("x, open('a.txt').read()")
+        self.assertEqual((cell["n"], api.result(cell)), (2, "([1, 2], 'hello')"))
+
+    def test_from_then_on_they_are_apart(self):
+        self.s.cell("x = 1; open('a', 'w').write('one')")
+        one, two = self.fork(count=2)
+        one.cell("x = 'one'; open('a', 'w').write('by one'); open('b', 'w').write('b')")
+        two.cell("x = 'two'; import os; os.unlink('a')")
+        self.assertEqual(api.result(one.cell("import os; x, open('a').read(), sorted(os.listdir())")),
+                         "('one', 'by one', ['a', 'b'])")
+        self.assertEqual(api.result(two.cell("x, os.listdir()")), "('two', [])")
+        self.assertEqual(api.result(self.s.cell("x, open('a').read()")), "(1, 'one')")
+        self.assertEqual([len(journal(s)) for s in (self.s, one, two)], [2, 2, 2])
+
+    def test_at_an_earlier_cell(self):
+        self.s.cell("x = 1; open('a', 'w').write('one')")
+        self.s.cell("x = 2; open('a', 'w').write('two')")
+        self.s.cell("x")
+        branch, = self.fork(at=1)
+        self.assertEqual(branch.info()["parent"]["n"], 1)
+        self.assertEqual(api.result(branch.cell("x, open('a').read()")), "(1, 'one')")
+        answer = self.client.post(self.s.path + "/fork", at=50)
+        self.assertError(answer, 409, "no_checkpoint")
+
+    def test_files_that_were_uploaded_since(self):
+        self.s.cell("x = 1")
+        self.client.put(self.s.path + "/files/in.csv", b"a,b\n")
+        branch, = self.fork()
+        self.assertEqual(api.result(branch.cell("open('in.csv').read()")), "'a,b\\n'")
+
+    def test_after_going_back(self):
+        self.s.cell("x = 1")
+        self.s.cell("x = 2")
+        self.client.post(self.s.path + "/rollback", to=1)
+        branch, = self.fork()
+        self.assertEqual(api.result(branch.cell("x")), "1")
+
+    def test_while_a_cell_runs(self):
+        self.s.cell("x = 1")
+        self.s.begin("x = 2; import time; time.sleep(4)")
+        api.wait_until(lambda: self.s.info()["status"] == "busy")
+        branch, = self.fork()
+        self.assertEqual(api.result(branch.cell("x")), "1")
+
+    def test_the_other_may_end_first(self):
+        self.s.cell("x = 1; open('a', 'w').write('a')")
+        branch, = self.fork()
+        self.assertEqual(self.client.delete(self.s.path).status, 204)
+        self.assertEqual(api.result(branch.cell("x, open('a').read()")), "(1, 'a')")
+
+    def test_a_branch_of_a_branch(self):
+        self.s.cell("x = 1")
+        session = self.s
+        for i in range(4):
+            answer = self.client.post(session.path + "/fork")
+            session = api.Session(self.client, answer.json["sessions"][0]["id"])
+            self.assertEqual(session.cell("x += 1")["status"], "ok")
+        self.assertEqual(api.result(session.cell("x")), "5")
+
+    def test_they_run_at_the_same_time(self):
+        self.s.cell("import time, os")
+        branches = self.fork(count=4)
+        # Each waits until it sees that all have begun: on one after the other it would wait for ever.
+        threads = [threading.Thread(target=b.cell, args=("began = time.time(); time.sleep(2); ended = time.time()",))
+                   for b in branches]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        times = [eval(api.result(b.cell("began, ended"))) for b in branches]
+        self.assertLess(max(began for began, _ in times), min(ended for _, ended in times))
+
+    def test_random_numbers_are_their_own(self):
+        self.s.cell("import random, numpy, ssl, uuid, secrets\nnumpy.random.seed(1); random.seed(1); numpy.random.randn()")
+        drawn = [api.result(b.cell("random.random(), numpy.random.rand(), numpy.random.randn(), "
+                                   "ssl.RAND_bytes(8), uuid.uuid4().hex, secrets.token_hex()"))
+                 for b in self.fork(count=3)]
+        for values in zip(*(eval(text) for text in drawn)):
+            self.assertEqual(len(set(values)), 3, values)
+
+    def test_an_open_database(self):
+        self.s.cell("import sqlite3; db = sqlite3.connect('d.db'); db.execute('create table t (x)'); db.commit()\n"
+                    "db.execute('insert into t values (1)')")
+        branch, = self.fork()
+        branch.cell("db.rollback()")
+        self.s.cell("db.commit()")
+        self.assertEqual(api.result(self.s.cell("db.execute('select * from t').fetchall()")), "[(1,)]")
+        cell = branch.cell("sqlite3.connect('d.db').execute('select * from t').fetchall()")
+        self.assertEqual(api.result(cell), "[]")
+
+    def test_its_first_cell_dies(self):
+        self.s.cell("x = 1; import os")
+        branch, = self.fork()
+        cell = branch.cell("x = 2; os.abort()")
+        self.assertEqual((cell["status"], cell["restored_to"]), ("crashed", 1))
+        self.assertEqual(api.result(branch.cell("x")), "1")
+
+    def test_what_does_not_come_along_is_said(self):
+        self.s.cell("import threading, time, os\n"
+                    "t = threading.Thread(target=time.sleep, args=(30,), name='worker-1', daemon=True); t.start()\n"
+                    "f = open('/tmp/f', 'w'); r, w = os.pipe()")
+        branch, = self.fork()
+        said = api.text(branch.cell("x = 1"), "stderr")
+        for what in ("thread worker-1", "file", "pipe"):
+            self.assertIn(what, said)
+        self.assertEqual(api.text(branch.cell("x"), "stderr"), "")
+
+    def test_mapped_memory_is_its_own(self):
+        self.s.cell("import numpy as np, mmap\n"
+                    "m = np.memmap('m.bin', dtype='u1', mode='w+', shape=8192); m[:] = 1; m.flush()\n"
+                    "a = mmap.mmap(-1, 4096); a[:5] = b'hello'")
+        branch, = self.fork()
+        self.assertEqual(api.result(branch.cell("int(m.sum()), a[:5]")), "(8192, b'hello')")
+        branch.cell("m[:] = 7; m.flush(); a[:5] = b'other'")
+        self.assertEqual(api.result(self.s.cell("int(m.sum()), a[:5], open('m.bin', 'rb').read(1)")),
+                         "(8192, b'hello', b'\\x01')")
+        self.assertEqual(api.result(branch.cell("open('m.bin', 'rb').read(1)")), "b'\\x07'")
+        self.s.cell("m[:] = 9")
+        self.assertEqual(api.result(branch.cell("int(m[0])")), "7")
+
+    def test_each_is_limited_by_itself(self):
+        self.s.cell("x = 1")
+        one, two = self.fork(count=2)
+        cell = one.cell("b = bytearray(3 << 30)")
+        self.assertIn(cell["status"], ("error", "limit"))
+        self.assertEqual(api.result(two.cell("x")), "1")
+        self.assertEqual(api.result(self.s.cell("x")), "1")
+
+    def test_what_is_asked_is_checked(self):
+        for body in ({"count": 0}, {"count": 65}, {"count": "2"}, {"at": -1}, {"at": "1"}, {"to": 1}):
+            self.assertError(self.client.post(self.s.path + "/fork", **body), 400, "bad_request")
+        self.assertError(self.client.post("/v1/sessions/" + "x" * 24 + "/fork"), 404, "not_found")
+
+    def test_the_journal_tells_after_the_end(self):
+        self.s.cell("x = 1")
+        branch, = self.fork()
+        branch.cell("x")
+        self.client.delete(branch.path)
+        self.assertEqual(branch.info()["parent"], {"id": self.s.id, "n": 1})
+
+
+class Try(api.Case):
+    def setUp(self):
+        super().setUp()
+        self.s = self.session()
+        self.s.cell("x = 1; open('a', 'w').write('one')")
+
+    def attempt(self, *candidates, **more):
+        answer = self.client.post(self.s.path + "/try", candidates=list(candidates), **more)
+        self.assertEqual(answer.status, 200, answer.json)
+        return answer.json
+
+    def test_the_first_that_ends_well(self):
+        answer = self.attempt("x = 'bad'; 1/0", "x = 'good'; open('a', 'w').write('two'); x", "x = 'late'")
+        self.assertEqual([c["status"] for c in answer["cells"]], ["error", "ok", "ok"])
+        self.assertEqual(answer["kept"], 1)
+        self.assertEqual(api.result(answer["cells"][1]), "'good'")
+        self.assertEqual(api.result(self.s.cell("x, open('a').read()")), "('good', 'two')")
+        self.assertEqual([c["n"] for c in journal(self.s)], [1, 2, 3])
+
+    def test_none_is_kept(self):
+        answer = self.attempt("x = 2", "open('a', 'w').write('two')", keep="none")
+        self.assertEqual(([c["status"] for c in answer["cells"]], answer["kept"]), (["ok", "ok"], None))
+        self.assertEqual(api.result(self.s.cell("x, open('a').read()")), "(1, 'one')")
+
+    def test_none_ends_well(self):
+        answer = self.attempt("1/0", "import os; os._exit(1)", keep="first_ok")
+        self.assertEqual([c["status"] for c in answer["cells"]], ["error", "crashed"])
+        self.assertIsNone(answer["kept"])
+        self.assertEqual(api.result(self.s.cell("x")), "1")
+
+    def test_again_and_again(self):
+        for i in range(5):
+            self.assertEqual(self.attempt("1/0", "x += 1")["kept"], 1)
+        self.assertEqual(api.result(self.s.cell("x")), "6")
+        self.assertEqual(self.s.cell("import os; os.abort()")["restored_to"], 6 + 1)
+
+    def test_a_time_limit_for_each(self):
+        answer = self.attempt("import time; time.sleep(60)", "x = 3", timeout=1)
+        self.assertEqual([c["status"] for c in answer["cells"]], ["limit", "ok"])
+        self.assertEqual(answer["kept"], 1)
+
+    def test_it_is_interrupted(self):
+        thread = threading.Thread(target=lambda: answers.append(self.attempt("import time; time.sleep(60)",
+                                                                             "time.sleep(60)")))
+        answers = []
+        thread.start()
+        api.wait_until(lambda: self.s.info()["status"] == "busy")
+        time.sleep(1)
+        self.client.post(self.s.path + "/interrupt")
+        thread.join()
+        self.assertIsNone(answers[0]["kept"])
+        self.assertEqual(api.result(self.s.cell("x")), "1")
+
+    def test_what_is_asked_is_checked(self):
+        for body in ({}, {"candidates": []}, {"candidates": "x"}, {"candidates": [1]},
+                     {"candidates": ["1"] * 33}, {"candidates": ["1"], "keep": "all"}):
+            self.assertError(self.client.post(self.s.path + "/try", **body), 400, "bad_request")
+
+
+class Rounds(api.Case):
+    ROUNDS = int(os.environ.get("ROUNDS", "60"))
+
+    def test_nothing_is_left_of_them(self):
+        server = self.start()
+        session = api.Session(server.client(), server.client().session().id)
+        session.cell("x = 1; open('a', 'w').write('a')")
+        # Once, and what is made at the first use is there.
+        for rounds in (5, self.ROUNDS):
+            for i in range(rounds):
+                answer = session.client.post(session.path + "/fork")
+                self.assertEqual(answer.status, 201, answer.json)
+                branch = api.Session(session.client, answer.json["sessions"][0]["id"])
+                self.assertEqual(api.result(branch.cell("x")), "1")
+                self.assertEqual(branch.client.delete(branch.path).status, 204)
+            if rounds == 5:
+                before = len(list(server.own_processes())), server.descriptors()
+        self.assertTrue(api.wait_until(lambda: len(list(server.own_processes())) <= before[0]))
+        self.assertTrue(api.wait_until(lambda: server.descriptors() <= before[1] + 2), (before, server.descriptors()))
+        self.assertEqual(api.result(session.cell("x")), "1")
+
+    def test_one_that_becomes_the_other_again_and_again(self):
+        """Each leaves the one before it, which ends: what is left of those goes with the last."""
+        session = self.session()
+        session.cell("x = 0")
+        for i in range(10):
+            answer = self.client.post(session.path + "/fork")
+            self.assertEqual(answer.status, 201, answer.json)
+            self.client.delete(session.path)
+            session = api.Session(self.client, answer.json["sessions"][0]["id"])
+            session.cell("x += 1")
+        self.assertEqual(api.result(session.cell("x")), "10")
+
+    def test_there_is_an_end_to_it(self):
+        session = self.session()
+        session.cell("x = 0")
+        sessions = [session]
+        for depth in range(40):
+            answer = self.client.post(sessions[-1].path + "/fork")
+            if answer.status != 201:
+                break
+            sessions.append(api.Session(self.client, answer.json["sessions"][0]["id"]))
+        self.assertError(answer, 503, "no_box", "branch of a branch")
+        self.assertEqual(depth, 24)
+        self.assertEqual(api.result(sessions[-1].cell("x")), "0")
+        for session in sessions:
+            self.client.delete(session.path)
