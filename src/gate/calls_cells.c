@@ -10,6 +10,7 @@
 
 /* What is read from the journal at once, and one cell more: how large that can be is journal_outputs. */
 #define PAGE_BYTES (8u << 20)
+#define LINEAGE_MAX 64 /* more than a branch of a branch can have */
 #define NOTEBOOK_PAGE 64
 #define NOTEBOOK_BYTES (1u << 20)
 
@@ -233,29 +234,73 @@ void call_cell(struct request *r)
 
 /* ---- as a notebook, a page of the journal at a time ---- */
 
+/* A journal, up to this cell. */
+struct part {
+    char id[SESSION_ID_MAX];
+    uint32_t up_to;
+};
+
 struct notebook {
     struct request *request;
-    char id[SESSION_ID_MAX];
+    struct part parts[LINEAGE_MAX]; /* the session itself, and those that it comes from */
+    unsigned n_parts;               /* that are not written yet: the last is next */
     struct buf out;
     size_t sent;
     uint64_t held;
+    bool first; /* none was written yet */
     uint32_t last;
     unsigned n; /* in the last page */
     bool more;  /* may follow */
     bool over;
 };
 
+/* What a branch was before it was one belongs to its notebook: without it, the rest means nothing. */
+static void find_lineage(struct notebook *b, const struct request *r)
+{
+    struct session_row row = {.parent_n = UINT32_MAX};
+    struct err ignored;
+
+    snprintf(row.parent, sizeof(row.parent), "%s", r->params[0]);
+    while (row.parent[0] && b->n_parts < LINEAGE_MAX) {
+        struct part *p = &b->parts[b->n_parts++];
+        memcpy(p->id, row.parent, sizeof(p->id));
+        p->up_to = row.parent_n;
+        session_row_done(&row);
+        if (store_session_get(r->gate->store, r->holder->token.id, p->id, &row, &ignored) <= 0)
+            break; /* it was forgotten */
+    }
+    session_row_done(&row);
+}
+
 static bool add_to_notebook(void *ctx, uint32_t n, const char *json, size_t len)
 {
     struct notebook *b = ctx;
-    json_t *cell = json_loadb(json, len, 0, NULL);
 
+    if (n > b->parts[b->n_parts - 1].up_to)
+        return false;
+    json_t *cell = json_loadb(json, len, 0, NULL);
     if (cell)
-        notebook_cell(&b->out, cell, b->last == 0);
+        notebook_cell(&b->out, cell, b->first);
+    b->first = b->first && !cell;
     json_decref(cell);
     b->last = n;
     b->more = ++b->n == NOTEBOOK_PAGE || b->out.len > NOTEBOOK_BYTES;
     return !b->more;
+}
+
+/* The next page of it, or of those that follow. */
+static int fill_notebook(struct notebook *b, struct err *e)
+{
+    b->n = 0;
+    for (b->more = false; b->n_parts > 0 && !b->more; b->n_parts -= !b->more)
+        if (store_cells(b->request->gate->store, b->parts[b->n_parts - 1].id, b->last,
+                        NOTEBOOK_PAGE, add_to_notebook, b, e) < 0)
+            return -1;
+    if (!b->more) {
+        notebook_end(&b->out, b->parts[0].id);
+        b->over = true;
+    }
+    return 0;
 }
 
 static ssize_t read_notebook(void *ctx, uint64_t pos, char *to, size_t max)
@@ -269,15 +314,8 @@ static ssize_t read_notebook(void *ctx, uint64_t pos, char *to, size_t max)
         b->sent = 0;
         if (b->over)
             return MHD_CONTENT_READER_END_OF_STREAM;
-        b->n = 0;
-        b->more = false;
-        if (store_cells(b->request->gate->store, b->id, b->last, NOTEBOOK_PAGE, add_to_notebook, b,
-                        &e) < 0)
+        if (fill_notebook(b, &e) < 0)
             return MHD_CONTENT_READER_END_WITH_ERROR;
-        if (!b->more) {
-            notebook_end(&b->out, b->id);
-            b->over = true;
-        }
         request_answer_holds(b->request, &b->held, b->out.cap);
     }
     size_t n = b->out.len - b->sent < max ? b->out.len - b->sent : max;
@@ -300,7 +338,8 @@ void call_notebook(struct request *r)
         return;
     struct notebook *b = xcalloc(1, sizeof(*b));
     b->request = r;
-    snprintf(b->id, sizeof(b->id), "%s", r->params[0]);
+    b->first = true;
+    find_lineage(b, r);
     notebook_begin(&b->out);
     struct MHD_Response *response = MHD_create_response_from_callback(
         MHD_SIZE_UNKNOWN, 64 << 10, read_notebook, b, notebook_done);

@@ -159,6 +159,20 @@ class Fork(api.Case):
             self.assertError(self.client.post(self.s.path + "/fork", **body), 400, "bad_request")
         self.assertError(self.client.post("/v1/sessions/" + "x" * 24 + "/fork"), 404, "not_found")
 
+    def test_its_notebook_is_whole(self):
+        self.s.cell("x = 1")
+        self.s.cell("x = 2")
+        branch, = self.fork()
+        self.s.cell("x = 'not in it'")
+        branch.cell("x = 3")
+        answer = self.client.post(branch.path + "/fork")
+        twig = api.Session(self.client, answer.json["sessions"][0]["id"])
+        branch.cell("x = 'nor this'")
+        twig.cell("x = 4")
+        cells = self.client.get(twig.path + "/notebook").json["cells"]
+        self.assertEqual([(c["execution_count"], "".join(c["source"])) for c in cells],
+                         [(i, f"x = {i}") for i in (1, 2, 3, 4)])
+
     def test_the_journal_tells_after_the_end(self):
         self.s.cell("x = 1")
         branch, = self.fork()
