@@ -2,6 +2,7 @@
  * and in the zygote. All of it is inside a user namespace: not one mount here touches the host. */
 #include "box/root.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,6 +18,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "box/copy.h"
+#include "box/mounts.h"
 
 /* Where the new view is built: every host has it, and no environment lies below it. */
 #define STAGE "/sys"
@@ -219,6 +221,63 @@ static int add_lower(struct root_view *v, unsigned env, const char *skeleton, co
     return 0;
 }
 
+static int add_tree(struct root_view *v, unsigned env, const char *skeleton, const char *path,
+                    const char *from, struct err *e);
+
+/* The parts of a directory, each for itself. Files that lie beside them are not shown. */
+static int add_parts(struct root_view *v, unsigned env, const char *skeleton, const char *path,
+                     const char *from, struct err *e)
+{
+    char part[PATH_MAX], part_from[PATH_MAX], to[PATH_MAX], target[PATH_MAX];
+    int result = make_dirs(skeleton, path, e);
+
+    DIR *d = result == 0 ? opendir(from) : NULL;
+    if (result == 0 && !d)
+        return err_set(e, errno, "cannot read %s", path);
+    for (struct dirent *entry; result == 0 && (entry = readdir(d));) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        if (snprintf(part, PATH_MAX, "%s/%s", path, entry->d_name) >= PATH_MAX ||
+            snprintf(part_from, PATH_MAX, "%s/%s", from, entry->d_name) >= PATH_MAX ||
+            snprintf(to, PATH_MAX, "%s%s", skeleton, part) >= PATH_MAX) {
+            result = err_set(e, ENAMETOOLONG, "%s/%s", path, entry->d_name);
+            break;
+        }
+        struct stat st;
+        ssize_t n = readlink(part_from, target, sizeof(target) - 1);
+        target[n > 0 ? n : 0] = '\0';
+        if (n > 0)
+            result = make_link(target, to, e);
+        else if (stat(part_from, &st) == 0 && S_ISDIR(st.st_mode))
+            result = add_tree(v, env, skeleton, part, part_from, e);
+    }
+    if (d)
+        closedir(d);
+    return result < 0 ? err_wrap(e, "something is mounted below %s", path) : 0;
+}
+
+/* One read-only directory of the host, with what is mounted below it: /usr/local may be a disk of its own. Such
+ * a mount is locked to the one it lies on, and an overlay takes no directory with a locked mount below it: then
+ * there is one for each part. */
+static int add_tree(struct root_view *v, unsigned env, const char *skeleton, const char *path,
+                    const char *from, struct err *e)
+{
+    char real[PATH_MAX];
+    bool below = false;
+
+    cleanup_fd int fd = open(from, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return err_set(e, errno, "cannot open %s", path);
+    char link[64];
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, real, sizeof(real) - 1);
+    real[n > 0 ? n : 0] = '\0';
+    if (!is_covered(path) && mounts_below(real, &below, e) < 0)
+        return -1;
+    return below ? add_parts(v, env, skeleton, path, from, e)
+                 : add_lower(v, env, skeleton, path, from, e);
+}
+
 /* /bin, /lib and so on: links into /usr nearly everywhere, directories on older hosts. */
 static int add_system_dirs(struct root_view *v, unsigned env, const char *skeleton, struct err *e)
 {
@@ -232,11 +291,11 @@ static int add_system_dirs(struct root_view *v, unsigned env, const char *skelet
             target[n] = '\0';
             if (make_link(target, to, e) < 0)
                 return -1;
-        } else if (errno == EINVAL && add_lower(v, env, skeleton, path, path, e) < 0) {
+        } else if (errno == EINVAL && add_tree(v, env, skeleton, path, path, e) < 0) {
             return -1;
         }
     }
-    return add_lower(v, env, skeleton, "/usr", "/usr", e);
+    return add_tree(v, env, skeleton, "/usr", "/usr", e);
 }
 
 int root_add_environment(struct root_view *v, const struct root_source *s, char *const *paths,
@@ -269,7 +328,7 @@ int root_add_environment(struct root_view *v, const struct root_source *s, char 
         if (*fds < 0)
             return err_set(e, -*fds, "cannot open %s", *paths);
         snprintf(path, sizeof(path), "/proc/self/fd/%d", *fds);
-        if (add_lower(v, env, skeleton, *paths, path, e) < 0)
+        if (add_tree(v, env, skeleton, *paths, path, e) < 0)
             return -1;
     }
     v->n_environments++;

@@ -3,6 +3,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import unittest
 
 import cli
 
@@ -162,3 +163,30 @@ class Environment(cli.Case):
         self.assertStatus(done, 125)
         self.assertIn("cannot start", done.err)
         self.assertIn("Exec format error", done.err)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "only root can mount")
+class Mounts(cli.Case):
+    """A host that has more than one file system."""
+
+    def run_among(self, mounts, code, user=None):
+        made = "".join(f"mount -t tmpfs -o mode=755 tmpfs {each} && " for each in mounts)
+        script = f'{made} mkdir "/usr/local/a b" && echo kept >/usr/local/file && exec "$@"'
+        line = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh",
+                *cli.command("run", "-c", code, user=user)]
+        done = subprocess.run(line, capture_output=True, env=cli.plain_environment(), timeout=cli.PATIENCE)
+        return cli.Done(done.returncode, done.stdout, done.stderr)
+
+    def test_a_mount_below_usr(self):
+        code = ("import os; print(sorted(os.listdir('/usr')), sorted(os.listdir('/usr/local')), "
+                "open('/usr/local/file').read(), open('/lib/os-release').read() != '')")
+        for user in (None, cli.NOBODY):
+            with self.subTest(user=user):
+                done = self.run_among(["/usr/local"], code, user)
+                self.assertStatus(done, 0)
+                self.assertEqual(done.out, f"{sorted(os.listdir('/usr'))} ['a b', 'file'] kept\n True\n")
+
+    def test_one_among_too_many_says_so(self):
+        done = self.run_among(["/usr/local", "/usr/share/doc"], "1")
+        self.assertStatus(done, 125)
+        self.assertIn("something is mounted below /usr/share", done.err)
