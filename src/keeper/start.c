@@ -456,8 +456,12 @@ int keeper_start(const struct keeper_options *o, struct keeper *ret, struct err 
     steps_inject(getenv("RETORT_FAULT"));
     raise_descriptors();
     e->text[0] = '\0';
-    if (prepare(o, g, ret->facts.root, &ret->facts, &step, e) < 0 ||
-        launch(o, g, ret, &step, e) < 0) {
+    /* What is made here is for boxes, which are others than we are. */
+    mode_t before = umask(022);
+    bool stands = prepare(o, g, ret->facts.root, &ret->facts, &step, e) == 0 &&
+                  launch(o, g, ret, &step, e) == 0;
+    umask(before);
+    if (!stands) {
         if (step)
             err_wrap(e, "step %s", step);
         keeper_stop(ret);

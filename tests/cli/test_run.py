@@ -345,6 +345,15 @@ class Failures(cli.Case):
 
 
 class OrdinaryUser(cli.Case):
+    def test_a_strict_umask(self):
+        """A service's, often."""
+        for user in (None, cli.NOBODY):
+            with self.subTest(user=user):
+                line = cli.command("run", "-c", "open('/dev/null', 'w').write('x')", user=user)
+                done = subprocess.run(["sh", "-c", 'umask 077; exec "$@"', "sh", *line], capture_output=True,
+                                      env=cli.plain_environment(), timeout=cli.PATIENCE)
+                self.assertStatus(cli.Done(done.returncode, done.stdout, done.stderr), 0)
+
     def test_run(self):
         done = cli.run("run", "-c", "import os; print(os.getuid()); 6 * 7", user=cli.NOBODY)
         self.assertStatus(done, 0)
