@@ -264,7 +264,7 @@ class Shared(Inside):
     END = """import _signal, posix
 _signal.signal(_signal.SIGALRM, lambda *_: posix.write(3, bytes(64)))
 _signal.pthread_sigmask(_signal.SIG_UNBLOCK, [_signal.SIGALRM])
-_signal.setitimer(_signal.ITIMER_REAL, 0.05)"""
+_signal.setitimer(_signal.ITIMER_REAL, {moment})"""
     idle = []  # (flags, retort) that wait for their next program, which gets a fresh box; the newest last
     IDLE_MAX = 4
     statuses = []  # of those that were not needed any more
@@ -295,9 +295,10 @@ _signal.setitimer(_signal.ITIMER_REAL, 0.05)"""
         then it is its last."""
         try:
             if not ended:
-                cell = repl.cell(self.END, 20 * slow, "5")
+                moment = 0.1 * slow
+                cell = repl.cell(self.END.format(moment=moment), 20 * slow, "5")
                 ended = cell.get("session_ended") or cell.get("status") == "ok"
-                time.sleep(0.05 + 0.3 * slow)  # a busy box may have used up its share of the processor
+                time.sleep(moment + 0.3 * slow)  # a busy box may have used up its share of the processor
         except (TimeoutError, EOFError):
             ended = False
         if ended:

@@ -23,7 +23,7 @@ from processes import children, descendants, wait_gone  # noqa: F401, for the te
 RETORT = "build/retort"  # run.py sets it
 SERVER = None  # with a link, "run" and "repl" go to that server
 LEAVE = signal.SIGKILL  # how a test ends what it has started
-PATIENCE = 60  # seconds: more than anything here takes on a slow machine
+PATIENCE = 120  # seconds: more than anything here takes on a slow machine
 NOBODY = 65534
 
 
@@ -88,6 +88,7 @@ def read_until(stream, wanted):
     """Bytes from a pipe until they hold `wanted`."""
     got = b""
     while wanted not in got:
+        assert select.select([stream], [], [], PATIENCE)[0], f"no {wanted}: {got}"
         piece = os.read(stream.fileno(), 65536)
         assert piece, f"ended before {wanted}: {got}"
         got += piece
@@ -171,7 +172,7 @@ class Server:
     def sessions(self):
         return self.call("GET", "/v1/sessions")["data"]
 
-    def wait_empty(self, seconds=10):
+    def wait_empty(self, seconds=PATIENCE):
         """The sessions that are left after so long."""
         end = time.monotonic() + seconds
         while (left := self.sessions()) and time.monotonic() < end:

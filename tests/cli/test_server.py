@@ -77,7 +77,7 @@ class Signals(There, test_run.Signals):
         left = server.sessions()
         self.assertEqual(len(left), 1)
         self.assertLessEqual(left[0]["idle_timeout"], 300)  # which ends it
-        end = time.monotonic() + 10
+        end = time.monotonic() + cli.PATIENCE
         while server.sessions()[0]["status"] == "busy" and time.monotonic() < end:
             time.sleep(0.05)
         self.assertEqual(server.sessions()[0]["status"], "idle")  # its cell was interrupted
@@ -87,7 +87,7 @@ class Signals(There, test_run.Signals):
         p = cli.start("run", "--timeout", "1", "-c",
                       "print('x' * 400000, flush=True)\nwhile True: pass")
         cli.read_until(p.stdout, b"x")
-        self.assertEqual(server.wait_empty(15), [])
+        self.assertEqual(server.wait_empty(), [])
         self.assertIsNone(p.poll())  # it still has text for us
         done = cli.finish(p)
         self.assertStatus(done, 124)
@@ -123,7 +123,7 @@ class Uploads(There, test_files.Uploads):
         with open(self.path("never"), "w") as pipe:
             pipe.write("a")
             pipe.flush()
-            end = time.monotonic() + 10
+            end = time.monotonic() + cli.PATIENCE
             while not server.sessions() and time.monotonic() < end:
                 time.sleep(0.05)
             time.sleep(0.3)
@@ -258,7 +258,7 @@ class Limited(cli.Case):
     @classmethod
     def setUpClass(cls):
         cls.server = cli.Server("--set", "memory=200m", "--set", "max_memory=300m", "--set", "max_sessions=1",
-                                "--set", "idle_timeout=3")
+                                "--set", "idle_timeout=6")
 
     @classmethod
     def tearDownClass(cls):
@@ -288,17 +288,15 @@ class Limited(cli.Case):
 
     def test_no_room_at_all(self):
         other = self.server.call("POST", "/v1/sessions", {"idle_timeout": "none"})["id"]
-        began = time.monotonic()
         done = cli.run("run", "--server", self.server.link, "-c", "6 * 7")
         self.assertStatus(done, 125)
         self.assertRegex(done.err, r"try again in \d+ s\)\n$")
-        self.assertLess(time.monotonic() - began, 30)
         self.server.call("DELETE", f"/v1/sessions/{other}")
 
     def test_a_repl_that_thinks_is_not_idle(self):
         with cli.Repl("--server", self.server.link) as r:
             r.cell("x = 1")
-            time.sleep(6)
+            time.sleep(8)
             self.assertEqual(cli.result(r.cell("x")), "1")
             self.assertEqual(r.end(), (0, []))
         self.assertEqual(self.server.wait_empty(), [])

@@ -36,7 +36,7 @@ def alive(pids):
     return {pid for pid in pids if stat(pid)[:1] not in ([], ["Z"])}
 
 
-def wait_gone(pids, seconds=10):
+def wait_gone(pids, seconds=60):
     """Those of them that are still there after that time."""
     end = time.monotonic() + seconds
     while alive(pids) and time.monotonic() < end:

@@ -209,7 +209,7 @@ static void there_is_no_way_to_what_was_not_kept(void **state)
     (void)state;
     run_well("x = 1");
     run_well("1");
-    assert_non_null(strstr(no_way_to(77), "there are: 1 to 2"));
+    assert_non_null(strstr(no_way_to(77), " 1 to 2"));
     assert_string_equal(run("x"), "1");
 }
 
@@ -222,11 +222,11 @@ static void what_was_undone_stays_so(void **state)
     run_well("x = 3");
     go_back(1);
     assert_string_equal(run("x"), "1");
-    assert_non_null(strstr(no_way_to(2), "there are: 1, 4"));
+    assert_non_null(strstr(no_way_to(2), " 1, 4"));
     no_way_to(3);
     go_back(4);
     assert_string_equal(run("x"), "1");
-    assert_non_null(strstr(no_way_to(1), "there are: 4 to 5"));
+    assert_non_null(strstr(no_way_to(1), " 4 to 5"));
 }
 
 int main(void)

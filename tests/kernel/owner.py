@@ -20,6 +20,7 @@ sys.path.insert(0, os.path.join(ROOT, "src", "zygote"))
 
 import retort_kernel  # noqa: E402
 
+PATIENCE = 120.0  # seconds: more than anything here takes on a slow machine
 RUN, PASS, CHECK, VARIABLES = 1, 2, 3, 4
 FENCE, DISPLAY, ERROR, DONE, CHECKED = 16, 17, 18, 19, 20
 STATUS = {0: "ok", 1: "error", 2: "interrupted", 3: "exit"}
@@ -184,12 +185,12 @@ class Session:
     def __exit__(self, *_):
         self.close()
 
-    def close(self):
+    def close(self, patience=5):
         if self.gone:
             return None
         self.gone = True
         self.close_ends()
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + patience
         status = None
         while status is None and time.monotonic() < deadline:
             pid, wait_status = os.waitpid(self.pid, os.WNOHANG)
@@ -233,7 +234,7 @@ class Session:
         code = code.encode("utf-8", "surrogatepass")
         self.send(RUN, struct.pack("<II", self.n, len(code)) + code)
 
-    def run(self, code, timeout=20.0, tick=None):
+    def run(self, code, timeout=PATIENCE, tick=None):
         """Run a cell to its end. `tick` is called with the cell after every event."""
         self.start(code)
         return self.finish(timeout, tick)
@@ -243,7 +244,7 @@ class Session:
         self.cell = Cell()
         self.send(VARIABLES, b"")
 
-    def finish(self, timeout=20.0, tick=None):
+    def finish(self, timeout=PATIENCE, tick=None):
         deadline = time.monotonic() + timeout
         while self.cell.status is None:
             self.step(deadline)
@@ -334,7 +335,7 @@ class Session:
         self.cell.status = "ok"
         data = code.encode()
         self.send(CHECK, struct.pack("<I", len(data)) + data)
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + PATIENCE
         while self.checked is None:
             self.step(deadline)
         return self.checked

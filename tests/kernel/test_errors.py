@@ -2,7 +2,7 @@
 import sys
 import unittest
 
-from owner import Dead, Session, needs
+from owner import PATIENCE, Dead, Session, needs
 from test_cells import Case
 
 
@@ -94,7 +94,7 @@ class Errors(Case):
         cell = self.fails("def a(n): return b(n)\ndef b(n): return a(n)\na(0)", "RecursionError")
         self.assertIn("frames left out", cell.traceback)
         self.fails("def p(n):\n    print(n); print(n, file=__import__('sys').stderr); display(n); p(n + 1)\np(0)",
-                   "RecursionError", timeout=60)
+                   "RecursionError")
         self.run_ok("1")
 
     def test_hostile_exceptions(self):
@@ -189,7 +189,7 @@ class Exits(Case):
                 self.assertEqual(session.cell.stdout, "x\n")
 
     def test_owner_goes(self):
-        self.assertEqual(self.session.close(), 0)
+        self.assertEqual(self.session.close(PATIENCE), 0)
 
 
 class Hostile(Case):

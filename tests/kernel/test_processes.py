@@ -2,6 +2,7 @@
 import ctypes
 import os
 import random
+import signal
 import struct
 import subprocess
 import sys
@@ -54,7 +55,7 @@ class Interrupts(Case):
             said = code if "print" in code else "print('in')\n" + code
             before = time.monotonic()
             self.interrupted(said)
-            self.assertLess(time.monotonic() - before, 5, code)
+            self.assertLess(time.monotonic() - before, 15, code)
             self.assertEqual(self.run_ok("40+2").plain, "42")
 
     def test_late_pass(self):
@@ -77,9 +78,10 @@ class Interrupts(Case):
         self.assertEqual(self.run_ok("await asyncio.sleep(0)\nlog").plain, "['cleaned']")
 
     def test_commands_die(self):
-        cell = self.interrupted("!trap '' INT; echo in; sleep 30.125 & wait; sleep 30.125", timeout=10)
-        deadline = time.monotonic() + 3
-        while subprocess.run(["pgrep", "-f", "sleep 30.125"], stdout=subprocess.DEVNULL).returncode == 0:
+        sleep = f"sleep 60.{os.getpid()}"  # nobody else's
+        cell = self.interrupted(f"!trap '' INT; echo in; {sleep} & wait; {sleep}")
+        deadline = time.monotonic() + 30
+        while subprocess.run(["pgrep", "-f", sleep], stdout=subprocess.DEVNULL).returncode == 0:
             self.assertLess(time.monotonic(), deadline, "the command's processes live on")
         self.assertEqual(cell.stdout, "in\n")
 
@@ -101,7 +103,7 @@ class Interrupts(Case):
             self.session.start("while 1: pass")
             time.sleep(random.random() * 0.0005)
             self.session.interrupt()
-            self.assertEqual(self.session.finish(timeout=5).status, "interrupted")
+            self.assertEqual(self.session.finish().status, "interrupted")
 
     def test_flood(self):
         """300 interrupts at random moments of a flood of text and displays: no frame is torn, no
@@ -114,7 +116,7 @@ class Interrupts(Case):
             while time.monotonic() < end:
                 self.session.pump(end - time.monotonic())
             self.session.interrupt()
-            self.session.finish(timeout=10)
+            self.session.finish()
             cell = self.session.cell
             self.assertEqual(cell.status, "interrupted")
             self.check_order(cell)
@@ -224,18 +226,20 @@ class Children(Case):
         self.assertEqual(self.run_ok("1").plain, "1")
 
     def test_lingering_child_does_not_hold_the_channel(self):
-        self.run_ok("import os, time\nif os.fork() == 0:\n    os.close(1); os.close(2); time.sleep(3); os._exit(0)")
+        child = self.run_ok("import os, time\nchild = os.fork()\n"
+                            "if child == 0:\n    os.close(1); os.close(2); time.sleep(60); os._exit(0)\nchild").plain
+        self.addCleanup(os.kill, int(child), signal.SIGKILL)
         with self.assertRaises(owner.Dead):
             before = time.monotonic()
             self.session.run("import os; os._exit(0)")
-        self.assertLess(time.monotonic() - before, 2)
+        self.assertLess(time.monotonic() - before, 30)
 
     def test_multiprocessing(self):
         self.run_ok("import multiprocessing as mp\ndef square(x):\n    print('in', x)\n    return x * x")
         cell = self.run_ok("with mp.get_context('fork').Pool(2) as pool: r = pool.map(square, range(4))\nr")
         self.assertEqual(cell.plain, "[0, 1, 4, 9]")
         self.assertEqual(sorted(cell.stdout.split()), sorted("in 0 in 1 in 2 in 3".split()))
-        cell = self.run_ok("with mp.get_context('spawn').Pool(1) as pool: r = pool.map(abs, [-3])\nr", timeout=40)
+        cell = self.run_ok("with mp.get_context('spawn').Pool(1) as pool: r = pool.map(abs, [-3])\nr")
         self.assertEqual(cell.plain, "[3]")
         cell = self.run_ok("from concurrent.futures import ProcessPoolExecutor as E\n"
                            "with E(2, mp_context=mp.get_context('fork')) as e: r = list(e.map(square, [5]))\nr")
@@ -327,15 +331,15 @@ print(owner.retort_kernel.warm({preload!r}))
 assert 'matplotlib' not in sys.modules and 'pandas' not in sys.modules
 with owner.Session() as s:
     c = s.run('1+1'); assert c.plain == '2', c.error
-    c = s.run('import matplotlib.pyplot as plt\\nplt.plot([1,2]); plt.show()\\nplt.plot([1]);', timeout=60)
+    c = s.run('import matplotlib.pyplot as plt\\nplt.plot([1,2]); plt.show()\\nplt.plot([1]);')
     assert c.kinds == ['display', 'display'], (c.kinds, c.error and c.error[2])
     assert all('image/png' in d for d in c.displays)
     c = s.run('import matplotlib; matplotlib.get_backend(), __import__("os").environ["MPLBACKEND"]')
     assert 'retort' in c.plain and 'Agg' in c.plain, c.plain
 with owner.Session() as s:
-    c = s.run('%matplotlib inline\\nimport matplotlib.pyplot as plt\\nplt.plot([1]);', timeout=60)
+    c = s.run('%matplotlib inline\\nimport matplotlib.pyplot as plt\\nplt.plot([1]);')
     assert c.kinds == ['display'], c.error
-    c = s.run('import pandas as pd\\npd.DataFrame({{1: [2]}})', timeout=60)
+    c = s.run('import pandas as pd\\npd.DataFrame({{1: [2]}})')
     assert 'text/html' in c.result, c.error
 print('fine')
 """
@@ -353,7 +357,7 @@ except RuntimeError as error:
 
 class Warming(unittest.TestCase):
     def python(self, script):
-        return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=90)
+        return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=owner.PATIENCE)
 
     @needs("matplotlib", "pandas")
     def test_nothing_preloaded(self):

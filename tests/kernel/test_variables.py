@@ -18,9 +18,9 @@ class Case(unittest.TestCase):
         self.assertEqual(cell.status, "ok", cell.error and cell.error[2])
         return cell
 
-    def ask(self, timeout=20.0):
+    def ask(self):
         self.session.ask_variables()
-        return self.session.finish(timeout)
+        return self.session.finish()
 
     def list(self, cell=None):
         cell = cell or self.ask()
@@ -204,7 +204,7 @@ loop = []; loop.append(loop)
 """)
         begun = time.monotonic()
         found = {v["name"]: v for v in self.list()}
-        self.assertLess(time.monotonic() - begun, 3.0)
+        self.assertLess(time.monotonic() - begun, 15)  # the number alone would take a minute to print
         self.assertEqual(found["a"]["shape"], [1 << 27])
         self.assertEqual(found["a"]["size"], 1 << 30)
         self.assertEqual(found["df"]["shape"], [10**7, 2])
@@ -266,7 +266,7 @@ inside = [a, {b: c}]
         self.session.ask_variables()
         time.sleep(0.2)
         self.session.interrupt()
-        cell = self.session.finish(5)
+        cell = self.session.finish()
         self.assertEqual(cell.status, "interrupted")
         self.assertEqual(self.run_ok("x").plain, "5")
 

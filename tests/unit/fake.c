@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "session/inside.h"
 #include "wire/fields.h"
 
 /* ---- the owner's side ---- */
@@ -247,6 +248,15 @@ bool fake_wait(struct fake *f, const bool *flag, int timeout_ms)
     struct err e;
 
     return vessel_wait(f->vessel, flag, timeout_ms, &e) == 1;
+}
+
+void fake_time_is_up(struct fake *f)
+{
+    static const bool never = false;
+
+    f->session->deadline_us = 1;
+    vessel_arm(f->vessel, 1);
+    fake_wait(f, &never, 50);
 }
 
 /* ---- cells ---- */

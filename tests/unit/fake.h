@@ -59,6 +59,9 @@ void fake_part(struct fake *second);
 void fake_turn(struct fake *f);
 /* Let it wait until *flag, at most that long. */
 bool fake_wait(struct fake *f, const bool *flag, int timeout_ms);
+#define FAKE_PATIENCE_MS 60000 /* for what has to come, on a slow machine too */
+/* Whatever the session waits for has not come in the time it has. */
+void fake_time_is_up(struct fake *f);
 
 void fake_run(struct fake *f, const char *code);
 /* The same for session_variables. */

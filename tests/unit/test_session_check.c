@@ -82,7 +82,7 @@ static void the_time_is_bounded(void **state)
 {
     (void)state;
     ask(0);
-    assert_true(fake_wait(&f, &told[0].answered, 3000));
+    assert_true(fake_wait(&f, &told[0].answered, FAKE_PATIENCE_MS));
     assert_int_equal(told[0].code, ETIMEDOUT);
     answer(CHECK_COMPLETE, ""); /* late: nobody's */
     assert_false(session_ended(f.session));

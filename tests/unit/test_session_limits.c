@@ -84,7 +84,7 @@ static void wall_interrupts_and_keeps_the_session(void **state)
     open_with("timeout", "0.03", METER_V1);
     fake_run(&f, "while True: pass");
     fake_print(f.out, "so far");
-    assert_int_equal(next_signal(500), SIGINT);
+    assert_int_equal(next_signal(FAKE_PATIENCE_MS), SIGINT);
     fake_error(&f, "KeyboardInterrupt", "");
     fake_done(&f, DONE_INTERRUPTED);
     fake_turn(&f);
@@ -94,7 +94,7 @@ static void wall_interrupts_and_keeps_the_session(void **state)
     assert_true(f.done);
     assert_int_equal(f.cell->status, CELL_LIMIT);
     assert_limit(LIMIT_KIND_WALL, 0.03, NAN);
-    assert_true(f.cell->limit.used >= 0.03 && f.cell->limit.used < 1);
+    assert_true(f.cell->limit.used >= 0.03 && f.cell->limit.used < 30);
     assert_string_equal(f.cell->outputs[0].text, "so far");
     assert_false(f.cell->session_ended);
     fake_run(&f, "1");
@@ -107,14 +107,13 @@ static void wall_kills_what_does_not_yield(void **state)
     (void)state;
     open_with("timeout", "0.02", METER_V1);
     fake_run(&f, "…");
-    assert_int_equal(next_signal(500), SIGINT);
+    assert_int_equal(next_signal(FAKE_PATIENCE_MS), SIGINT);
     fake_keeper_answers(&f);
     int64_t start = clock_now_ms();
-    assert_int_equal(next_signal(2000), SIGINT); /* once more, before it is too late */
-    assert_in_range(clock_now_ms() - start, 1400, 1800);
-    assert_int_equal(next_signal(3000), SIGKILL);
-    int64_t grace = clock_now_ms() - start;
-    assert_in_range(grace, 1900, 2300);
+    assert_int_equal(next_signal(FAKE_PATIENCE_MS), SIGINT); /* once more, before it is too late */
+    assert_true(clock_now_ms() - start >= 1400);
+    assert_int_equal(next_signal(FAKE_PATIENCE_MS), SIGKILL);
+    assert_true(clock_now_ms() - start >= 1900);
     fake_print(f.out, "last words");
     fake_died(&f, SIGKILL, false);
     fake_init_answers(&f);
@@ -133,7 +132,7 @@ static void a_cells_own_timeout_counts(void **state)
 
     open_with(NULL, NULL, METER_V1);
     assert_int_equal(session_run(f.session, "…", 3, 10, &e), 0);
-    assert_int_equal(next_signal(500), SIGINT);
+    assert_int_equal(next_signal(FAKE_PATIENCE_MS), SIGINT);
 }
 
 static void cpu_is_looked_at_when_it_could_be_used_up(void **state)
@@ -146,7 +145,7 @@ static void cpu_is_looked_at_when_it_could_be_used_up(void **state)
     fake_meter(&f, CPU, "1049000000\n");
     assert_int_equal(next_signal(30), 0);
     fake_meter(&f, CPU, "1051000000\n");
-    assert_int_equal(next_signal(200), SIGINT);
+    assert_int_equal(next_signal(FAKE_PATIENCE_MS), SIGINT);
     fake_done(&f, DONE_INTERRUPTED);
     fake_turn(&f);
     fake_keeper_answers(&f);
@@ -173,7 +172,7 @@ static void cpu_is_asked_of_init_without_a_cgroup(void **state)
     fields_put_u64(&b, 1 << 20);
     fields_put_u64(&b, 0);
     assert_int_equal(msg_send(f.files, &b, NULL, 0, &e), 0);
-    assert_int_equal(next_signal(200), SIGINT);
+    assert_int_equal(next_signal(FAKE_PATIENCE_MS), SIGINT);
     fake_done(&f, DONE_INTERRUPTED);
     fake_turn(&f);
     fake_keeper_answers(&f);
@@ -197,7 +196,7 @@ static void an_interrupt_keeps_the_session(void **state)
     fake_run(&f, "…");
     session_interrupt(f.session);
     session_interrupt(f.session);
-    assert_int_equal(next_signal(20), SIGINT);
+    assert_int_equal(next_signal(FAKE_PATIENCE_MS), SIGINT);
     assert_int_equal(fake_keeper_next(&f, &barrier), KEEPER_STATUS);
     assert_int_equal(fake_keeper_next(&f, &none), 0);
     fake_done(&f, DONE_INTERRUPTED);
@@ -225,7 +224,7 @@ static void an_interrupt_goes_before_a_later_limit(void **state)
     open_with("timeout", "0.05", METER_V1);
     fake_run(&f, "…");
     session_interrupt(f.session);
-    assert_int_equal(next_signal(50), SIGINT);
+    assert_int_equal(next_signal(FAKE_PATIENCE_MS), SIGINT);
     fake_keeper_answers(&f);
     assert_int_equal(next_signal(150), 0);
     fake_done(&f, DONE_ERROR);
@@ -240,9 +239,9 @@ static void an_interrupt_that_is_ignored_kills(void **state)
     open_with(NULL, NULL, METER_V1);
     fake_run(&f, "…");
     session_interrupt(f.session);
-    assert_int_equal(next_signal(50), SIGINT);
-    assert_int_equal(next_signal(2500), SIGINT);
-    assert_int_equal(next_signal(2500), SIGKILL);
+    assert_int_equal(next_signal(FAKE_PATIENCE_MS), SIGINT);
+    assert_int_equal(next_signal(FAKE_PATIENCE_MS), SIGINT);
+    assert_int_equal(next_signal(FAKE_PATIENCE_MS), SIGKILL);
     fake_died(&f, SIGKILL, false);
     fake_init_answers(&f);
     assert_int_equal(f.cell->status, CELL_INTERRUPTED);

@@ -24,7 +24,7 @@ static void the_log_is_carried_over_meanwhile(void **state)
 
     add_session(p->st, "a", 7);
     add_big_cells(p->st, "a", 6, 1 << 20, "x");
-    for (unsigned i = 0; i < 500 && sb.st_size < 4 << 20; i++) {
+    for (unsigned i = 0; i < 6000 && sb.st_size < 4 << 20; i++) {
         usleep(10000);
         assert_int_equal(stat(path, &sb), 0);
     }
@@ -94,7 +94,7 @@ static void try_here(const char *dir)
     add_big_cells(st, "a", 6, 1 << 20, "x"); /* with the thread, which opens it too */
     check_files(".", 4321);
     struct stat sb = {0};
-    for (unsigned i = 0; i < 500 && sb.st_size < 4 << 20; i++) {
+    for (unsigned i = 0; i < 6000 && sb.st_size < 4 << 20; i++) {
         usleep(10000);
         must(stat("retort.db", &sb) == 0);
     }

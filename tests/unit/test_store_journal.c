@@ -173,7 +173,7 @@ static void forgotten_is_gone_from_the_disk(void **state)
     cells(p->st, "a", 0, 10, "");
     while (store_expire(p->st, 0, &e) > 0)
         ;
-    for (unsigned i = 0; i < 500 && place_holds(p, "erase!"); i++)
+    for (unsigned i = 0; i < 6000 && place_holds(p, "erase!"); i++)
         usleep(10000); /* the thread's work */
     assert_false(place_holds(p, "erase!"));
     assert_true(place_holds(p, "keepme"));
