@@ -1,31 +1,42 @@
 """What a retort that has ended may leave on the host: nothing. A snapshot, and its difference to a later one.
 
-Other retorts may be at work on the same machine, so what is somebody's is not taken for left over: a process that has
-a living parent other than init, a cgroup whose keeper lives, a namespace with such a process in it. And whatever is
-counted must stay for as long as the check waits.
+Other retorts may be at work on the same machine, so whoever looks moves apart first, to where only processes, mounts,
+files and shared memory of its own are to be seen. Where that cannot be had, and of cgroups, what is somebody's is not
+taken for left over: a process that has a living parent other than init, a cgroup that a living retort has locked, a
+namespace with such a process in it. And whatever is counted must stay for as long as the check waits.
 """
+import fcntl
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 # Made by the tests themselves, perhaps by others at the same time.
 TESTS = ("retort-test-", "retort-kernel-", "retort-vm", "retort-cli-")
 PLACES = ("/tmp", "/var/tmp", "/run", "/dev/shm", "/run/lock", "/run/user")
 
 
 def move_apart(retort):
-    """Start this program again in a mount namespace with /tmp and its like empty, so that what others do there is not
-    seen. Stays where it is when that cannot be had, and leaves the place where retort itself lies."""
+    """Start this program again in namespaces of its own, with /tmp and its like empty but for what is needed of them.
+    Stays where it is when that cannot be had."""
     if os.environ.get("RETORT_TEST_APART"):
         return
-    places = [p for p in PLACES[:4] if os.path.isdir(p) and not os.path.abspath(retort).startswith(p + "/")]
-    script = "".join(f"mount -t tmpfs -o mode=1777 retort-test {place} && " for place in places) + 'exec "$@"'
-    lead = ["unshare", "--mount", "--propagation", "private"]
+    places = [p for p in PLACES[:4] if os.path.isdir(p)]
+    script = ["set -e"]
+    needed = [d for d in (os.path.dirname(os.path.dirname(HERE)), os.path.dirname(retort))
+              if any(d.startswith(place + "/") for place in places)]
+    script += [f"exec {fd}<{shlex.quote(d)}" for fd, d in enumerate(needed, 8)]
+    script += [f"mount -t tmpfs -o mode=1777 retort-test {place}" for place in places]
+    for fd, d in enumerate(needed, 8):
+        script += [f"mkdir -p {shlex.quote(d)}", f"mount --no-canonicalize --bind /proc/self/fd/{fd} {shlex.quote(d)}", f"exec {fd}<&-"]
+    script += ["set +e", '"$@"', "exit $?"]  # the shell stays: a first process has orphans to wait for
+    lead = ["unshare", "--mount", "--pid", "--ipc", "--fork", "--kill-child", "--mount-proc", "--propagation", "private"]
     if subprocess.run([*lead, "true"], stderr=subprocess.DEVNULL).returncode == 0:
         os.environ["RETORT_TEST_APART"] = "1"
-        os.execvp(lead[0], [*lead, "sh", "-c", script, "sh", "/usr/bin/python3", *sys.argv])
+        os.execvp(lead[0], [*lead, "sh", "-c", "\n".join(script), "sh", "/usr/bin/python3", *sys.argv])
 
 
 def read(path):
@@ -69,15 +80,30 @@ def processes(retort):
     return seen
 
 
+def is_locked(directory):
+    """By a living retort, whose cgroup it is; or gone by now."""
+    try:
+        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return True
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except OSError:
+        return True
+    finally:
+        os.close(fd)
+
+
 def cgroups():
-    """Cgroups of keepers that live no more."""
+    """Cgroups of retorts that live no more."""
     found = set()
     for directory, names, _ in os.walk("/sys/fs/cgroup"):
         for name in names:
             path = os.path.join(directory, name)
-            keeper = re.search(r"/(\d+)-[0-9a-f]{8}(/|$)", path)  # in …/retort, or in what was delegated to a user
-            if keeper:
-                if not os.path.exists(f"/proc/{keeper[1]}"):
+            ground = re.match(r".*/\d+-[0-9a-f]{8}(?=/|$)", path)  # in …/retort, or in what was delegated to a user
+            if ground:
+                if not is_locked(ground[0]):
                     found.add(path)
             elif "retort" in name and not name.startswith(TESTS) and "populated 1" not in read(path + "/cgroup.events"):
                 if not any(d.is_dir() for d in os.scandir(path)):
@@ -128,7 +154,7 @@ class Snapshot:
                 for thing in things - before.parts[kind]}
 
 
-def settled(before, seconds=5.0):
+def settled(before, seconds=30.0):
     """What is left and stays left; [] as soon as nothing is."""
     end = time.monotonic() + seconds
     left = Snapshot(before.retort).left_since(before)

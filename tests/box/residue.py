@@ -184,7 +184,7 @@ class Residue:
             os.mkdir(f"{directory}/{mark}")
         with open(f"/tmp/{mark}", "w") as f:
             f.write("x")
-        subprocess.run(["sh", "-c", f"setsid -f unshare --net sh -c 'echo {mark[:15]} >/proc/$$/comm; sleep 60 & wait'"])
+        subprocess.run(["sh", "-c", f"setsid -f unshare --net sh -c 'printf {mark[:15]} >/proc/$$/comm; sleep 60 & wait'"])
         subprocess.run(["mount", "-t", "tmpfs", mark, self.home])
         segment = subprocess.run(["ipcmk", "-M", "4096"], capture_output=True, text=True).stdout.split()[-1]
         time.sleep(0.5)
