@@ -13,6 +13,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "cli/cli.h"
 
@@ -33,8 +34,8 @@ struct client {
     char *base;
     char *authorization; /* the header, or NULL */
     bool loopback;
-    void (*after)(void *ctx);
-    void *after_ctx;
+    int64_t wake_ms; /* when the waker is due; 0: never */
+    struct client_hook *hooks;
 };
 
 struct call_inside {
@@ -95,7 +96,18 @@ static int on_timer(CURLM *multi, long ms, void *ctx)
 
 void client_wake(struct client *c, int ms)
 {
+    int64_t at_ms = clock_now_ms() + ms;
+
+    if (c->wake_ms && c->wake_ms <= at_ms)
+        return;
+    c->wake_ms = at_ms;
     set_timer(c->waker, ms);
+}
+
+static void sleep_on(struct client *c)
+{
+    c->wake_ms = 0;
+    set_timer(c->waker, -1);
 }
 
 /* ---- life ---- */
@@ -158,10 +170,19 @@ int client_fd(const struct client *c)
     return c->epoll;
 }
 
-void client_after(struct client *c, void (*after)(void *ctx), void *ctx)
+void client_hook_on(struct client *c, struct client_hook *hook)
 {
-    c->after = after;
-    c->after_ctx = ctx;
+    hook->next = c->hooks;
+    c->hooks = hook;
+}
+
+void client_hook_off(struct client *c, struct client_hook *hook)
+{
+    for (struct client_hook **at = &c->hooks; *at; at = &(*at)->next)
+        if (*at == hook) {
+            *at = hook->next;
+            return;
+        }
 }
 
 /* ---- one call, as libcurl sees it ---- */
@@ -471,11 +492,12 @@ void client_dispatch(struct client *c)
     struct epoll_event events[BATCH];
     int n = epoll_wait(c->epoll, events, BATCH, 0);
 
+    sleep_on(c);
     for (int i = 0; i < n; i++)
         handle(c, &events[i]);
     take_finished(c);
-    if (c->after)
-        c->after(c->after_ctx);
+    for (struct client_hook *hook = c->hooks; hook; hook = hook->next)
+        hook->after(hook->ctx);
 }
 
 /* ---- paths ---- */

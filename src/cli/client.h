@@ -20,9 +20,16 @@ void client_free(struct client *c); /* and the calls that are left */
 /* Readable when client_dispatch has something to do. */
 int client_fd(const struct client *c);
 void client_dispatch(struct client *c);
-/* Have this called at the end of each dispatch: there calls may be made and ended. NULL: no more. */
-void client_after(struct client *c, void (*after)(void *ctx), void *ctx);
-/* Have the descriptor become readable in so many milliseconds, or earlier. */
+/* Have this called at the end of each dispatch: there calls may be made and ended. The hook is the caller's, who
+ * takes it off before it goes away. */
+struct client_hook {
+    void (*after)(void *ctx);
+    void *ctx;
+    struct client_hook *next;
+};
+void client_hook_on(struct client *c, struct client_hook *hook);
+void client_hook_off(struct client *c, struct client_hook *hook); /* also one that is not on */
+/* Have the descriptor become readable in so many milliseconds, or earlier. Said anew after each dispatch. */
 void client_wake(struct client *c, int ms);
 
 /* ---- calls ---- */

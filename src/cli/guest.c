@@ -10,11 +10,32 @@ int guest_open(struct guest *g, struct owner *o, const struct limits *limits,
     *g = (struct guest){.ways = o->client ? &guest_remote : &guest_local,
                         .owner = o,
                         .view = view,
-                        .limits = *limits};
+                        .limits = *limits,
+                        .next = 1};
     int turn = g->ways->open(g, e);
     if (turn != 0)
         guest_close(g);
     return turn;
+}
+
+int guest_fork(struct guest *g, struct guest *from, uint32_t n, struct err *e)
+{
+    *g = (struct guest){.ways = from->ways,
+                        .owner = from->owner,
+                        .view = from->view,
+                        .limits = from->limits,
+                        .at = n,
+                        .next = n + 1};
+    int turn = g->ways->fork(g, from, n, e);
+    if (turn != 0)
+        guest_close(g);
+    return turn;
+}
+
+void guest_leave(struct guest *g)
+{
+    if (g->ways && g->ways->leave)
+        g->ways->leave(g);
 }
 
 void guest_close(struct guest *g)
@@ -79,9 +100,11 @@ struct cell *guest_take(struct guest *g)
     struct cell *c = g->cell;
 
     g->cell = NULL;
+    if (c->n > 0) /* else a server has not run it */
+        g->next = c->n + 1;
     if (c->restored)
         g->at = c->restored_to;
-    else if (c->n > 0) /* else a server has not run it */
+    else if (c->n > 0)
         g->at = c->n;
     return c;
 }

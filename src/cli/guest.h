@@ -26,6 +26,8 @@ struct guest;
 /* The calls below, for one kind of place. They say the same, and `close` frees what they hold. */
 struct guest_ways {
     int (*open)(struct guest *g, struct err *e);
+    int (*fork)(struct guest *g, struct guest *from, uint32_t n, struct err *e);
+    void (*leave)(struct guest *g); /* NULL: `close` takes no time */
     void (*close)(struct guest *g);
     int (*start)(struct guest *g, const char *code, size_t len, uint64_t timeout_ms, struct err *e);
     void (*interrupt)(struct guest *g);
@@ -49,6 +51,7 @@ struct guest {
     struct remote *remote;         /* guest_remote's */
     struct cell *cell;             /* the finished one, until it is taken */
     uint32_t at;                   /* its state is that after this cell */
+    uint32_t next;                 /* the number of its next one */
     bool opened, failed;
     struct err err; /* why it failed */
 };
@@ -56,6 +59,11 @@ struct guest {
 /* Start a session and wait until its box stands. 0; a set of enum turn that said to stop; or -1. */
 int guest_open(struct guest *g, struct owner *o, const struct limits *limits,
                const struct guest_view *view, struct err *e);
+/* Start one that begins as another was after cell n, and has nothing in common with it from then on. It returns
+ * the same, and -1 with ENOENT where that state is not kept. */
+int guest_fork(struct guest *g, struct guest *from, uint32_t n, struct err *e);
+/* Its end, without waiting for it: guest_close is all that it is good for then. Makes the end of many quicker. */
+void guest_leave(struct guest *g);
 /* Also right for one that was never opened. A cell that was not taken is freed. */
 void guest_close(struct guest *g);
 

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "wire/proto.h"
+
 #define POINTS_MS 30000
 
 static void on_opened(void *ctx, struct session *s, const struct err *e)
@@ -52,9 +54,8 @@ static const struct session_events events = {
     .done = on_done,
 };
 
-static int local_open(struct guest *g, struct err *e)
+static int wait_until_open(struct guest *g, struct err *e)
 {
-    g->session = session_open(g->owner->vessel, 0, &g->limits, &events, g);
     if (g->owner->wish.checkpoints >= 0)
         session_keep(g->session, (unsigned)g->owner->wish.checkpoints);
     while (!g->opened && !g->failed) {
@@ -66,6 +67,23 @@ static int local_open(struct guest *g, struct err *e)
         return 0;
     *e = g->err;
     return err_wrap(e, "no box could be made");
+}
+
+static int local_open(struct guest *g, struct err *e)
+{
+    g->session = session_open(g->owner->vessel, 0, &g->limits, &events, g);
+    return wait_until_open(g, e);
+}
+
+static int local_fork(struct guest *g, struct guest *from, uint32_t n, struct err *e)
+{
+    const struct session_departure at = {.n = n, .present = n == session_state_n(from->session)};
+
+    g->session = session_branch(from->session, &at, &g->limits, &events, g);
+    int turn = wait_until_open(g, e);
+    if (turn < 0 && g->failed && strcmp(g->err.text, LENT_NOT_KEPT) == 0)
+        e->code = ENOENT;
+    return turn;
 }
 
 static void local_close(struct guest *g)
@@ -177,6 +195,7 @@ static int local_rollback(struct guest *g, uint32_t n, struct err *e)
 
 const struct guest_ways guest_local = {
     .open = local_open,
+    .fork = local_fork,
     .close = local_close,
     .start = local_start,
     .interrupt = local_interrupt,

@@ -27,7 +27,8 @@
 #define PATIENCE_S 10  /* Retry-After up to here is waited for, once */
 #define CHECK_MS 5000  /* the interpreter has a second; the rest is the way */
 #define CLOSE_MS 10000 /* for the end of an idle session */
-#define LEAVE_MS 1000  /* for the same with a cell in it, which the server ends without us */
+#define LEAVE_MS                                                                                   \
+    1000 /* for the same with a cell in it, which the server ends without us, and after a signal */
 #define INDENT_MAX 1024
 
 /* ---- what an answer says ---- */
@@ -163,10 +164,9 @@ static int take_limits(struct guest *g, const json_t *limits)
     return 0;
 }
 
-int remote_take_session(struct guest *g, const struct call *call, struct err *e)
+int remote_take_session_json(struct guest *g, const json_t *j, struct err *e)
 {
     struct remote *r = g->remote;
-    json_t *j = json_loadb(call->body.data ? call->body.data : "", call->body.len, 0, NULL);
     const json_t *idle = json_object_get(j, "idle_timeout");
     const char *id = remote_text(j, "id");
     bool good = id_ok(id) && take_limits(g, json_object_get(j, "limits")) == 0;
@@ -175,8 +175,16 @@ int remote_take_session(struct guest *g, const struct call *call, struct err *e)
         strcpy(r->id, id);
     if (json_is_number(idle) && json_number_value(idle) < 1e9)
         r->keep_ms = (int64_t)(json_number_value(idle) * 1000 / 3) + 1;
-    json_decref(j);
     return good ? 0 : err_set(e, 0, "what answers there is not a retort server");
+}
+
+int remote_take_session(struct guest *g, const struct call *call, struct err *e)
+{
+    json_t *j = json_loadb(call->body.data ? call->body.data : "", call->body.len, 0, NULL);
+    int result = remote_take_session_json(g, j, e);
+
+    json_decref(j);
+    return result;
 }
 
 static int sleep_s(struct guest *g, unsigned seconds, struct err *e)
@@ -226,13 +234,29 @@ static int create(struct guest *g, bool again, struct err *e)
 
 static void after(void *ctx);
 
-static int remote_open(struct guest *g, struct err *e)
+struct remote *remote_new(struct guest *g)
 {
     struct remote *r = g->remote = xcalloc(1, sizeof(*r));
-    uint64_t output;
 
     r->guest = g;
     r->client = g->owner->client;
+    r->hook = (struct client_hook){.after = after, .ctx = r};
+    return r;
+}
+
+void remote_attend(struct remote *r)
+{
+    r->touched_ms = clock_now_ms();
+    client_hook_on(r->client, &r->hook);
+    if (r->keep_ms)
+        client_wake(r->client, (int)r->keep_ms);
+}
+
+static int remote_open(struct guest *g, struct err *e)
+{
+    struct remote *r = remote_new(g);
+    uint64_t output;
+
     int turn = create(g, false, e);
     if (turn != 0)
         return turn;
@@ -240,27 +264,54 @@ static int remote_open(struct guest *g, struct err *e)
      * whatever becomes of our stdout: that much the cell may print. */
     output = g->limits.output < (1u << 30) ? g->limits.output : 1u << 30;
     g->owner->out.waiting_max += (size_t)output;
-    r->touched_ms = clock_now_ms();
-    client_after(r->client, after, r);
-    client_wake(r->client, r->keep_ms ? (int)r->keep_ms : -1);
+    remote_attend(r);
     return 0;
 }
 
 /* ---- closing ---- */
 
-static void remote_close(struct guest *g)
+static bool may_wait(const struct owner *o)
+{
+    return clock_now_ms() < o->leave_by_ms;
+}
+
+static void wait_no_longer(struct owner *o, int ms)
+{
+    int64_t by_ms = clock_now_ms() + ms;
+
+    if (!may_wait(o) || by_ms < o->leave_by_ms)
+        o->leave_by_ms = by_ms;
+}
+
+static void remote_leave(struct guest *g)
 {
     struct remote *r = g->remote;
     bool busy = r->call != NULL;
 
-    client_after(r->client, NULL, NULL);
+    client_hook_off(r->client, &r->hook);
     remote_forget_cell(r);
     remote_call_done(&r->touch);
-    if (r->id[0] && !r->ended) {
-        cleanup_call struct call *call = remote_call(r, "DELETE", "", NULL);
-        g->owner->seen = 0; /* what brought us here; a further signal does not wait */
-        owner_wait(g->owner, &call->over, busy || g->owner->lost ? LEAVE_MS : CLOSE_MS);
+    if (!r->id[0] || r->ended)
+        return;
+    r->farewell = remote_call(r, "DELETE", "", NULL);
+    r->ended = true;
+    g->owner->seen = 0; /* what brought us here */
+    wait_no_longer(g->owner, busy || g->owner->lost ? LEAVE_MS : CLOSE_MS);
+}
+
+static void remote_close(struct guest *g)
+{
+    struct remote *r = g->remote;
+    struct owner *o = g->owner;
+
+    remote_leave(g);
+    while (r->farewell && !r->farewell->over && may_wait(o)) {
+        owner_wait(o, &r->farewell->over, (int)(o->leave_by_ms - clock_now_ms()));
+        if (o->seen & (TURN_SIGINT | TURN_STOP)) /* what is on its way may still get there */
+            wait_no_longer(o, LEAVE_MS);
+        o->seen = 0;
     }
+    remote_call_done(&r->farewell);
     free(r);
     g->remote = NULL;
 }
@@ -292,7 +343,8 @@ static void after(void *ctx)
     if (r->again_ms)
         next_ms = r->again_ms;
     int64_t left_ms = next_ms - now_ms;
-    client_wake(r->client, next_ms == INT64_MAX ? -1 : left_ms < 1 ? 1 : (int)left_ms + 1);
+    if (next_ms != INT64_MAX)
+        client_wake(r->client, left_ms < 1 ? 1 : (int)left_ms + 1);
 }
 
 static bool remote_ended(const struct guest *g)
@@ -428,6 +480,8 @@ static int remote_get(struct guest *g, const char *path, int scratch, uint64_t m
 
 const struct guest_ways guest_remote = {
     .open = remote_open,
+    .fork = remote_fork,
+    .leave = remote_leave,
     .close = remote_close,
     .start = remote_start,
     .interrupt = remote_interrupt,

@@ -15,8 +15,10 @@
 #include "cli/cli.h"
 #include "cli/sanitise.h"
 
-/* One session, and those that come and go while doctor looks. As root, each has devices made for it. */
-#define FEW_BOXES 16u
+/* One session, and those that come and go while doctor looks; or all the branches of a repl (BRANCHES_MAX), and
+ * what is left of those that died, which is fewer, because another has left each of them. As root, each has
+ * devices made for it. */
+#define FEW_BOXES 32u
 
 /* Done after the keeper was started, so that no process below it inherits our mask. */
 static int take_signals(struct owner *o, struct err *e)

@@ -32,6 +32,8 @@ struct owner {
     bool lost; /* it cannot be reached any more: */
     struct err why;
     int seen; /* of enum turn, while somebody waited who does not care */
+    int64_t
+        leave_by_ms; /* until when the ends of sessions on a server are waited for, all of them together */
     int signal_fd;
     sigset_t signals_before;
     struct outlet out;

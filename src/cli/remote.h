@@ -2,7 +2,7 @@
  *
  *     guest_remote.c   the session: opening, closing, files, keeping it alive
  *     remote_cell.c    a cell: events, its end, interrupts
- *     remote_points.c  the states that are kept
+ *     remote_points.c  the states that are kept: going back to one, and branches
  */
 #pragma once
 
@@ -23,6 +23,8 @@ struct remote {
     int64_t keep_ms; /* how often it is to be touched; 0: never */
     int64_t touched_ms;
     struct call *touch;
+    struct client_hook hook;
+    struct call *farewell; /* its deletion */
 
     /* the running cell */
     struct call *call;
@@ -63,6 +65,11 @@ bool remote_worth_waiting(const struct call *call);
 /* What a session is asked for with, and its answer. */
 char *remote_wish(const struct guest *g);
 int remote_take_session(struct guest *g, const struct call *call, struct err *e);
+/* The same with one that is a part of an answer. */
+int remote_take_session_json(struct guest *g, const json_t *j, struct err *e);
+/* A guest's that has no session yet, and what is done once it has: it is kept alive. */
+struct remote *remote_new(struct guest *g);
+void remote_attend(struct remote *r);
 
 /* ---- remote_cell.c ---- */
 int remote_start(struct guest *g, const char *code, size_t len, uint64_t timeout_ms, struct err *e);
@@ -75,3 +82,4 @@ void remote_forget_cell(struct remote *r);
 /* ---- remote_points.c ---- */
 int remote_points(struct guest *g, point_listed *point, void *ctx, struct err *e);
 int remote_rollback(struct guest *g, uint32_t n, struct err *e);
+int remote_fork(struct guest *g, struct guest *from, uint32_t n, struct err *e);

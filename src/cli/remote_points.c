@@ -1,4 +1,5 @@
-/* remote_points: the states of a session on a server that are kept, and going back to one. */
+/* remote_points: the states of a session on a server that are kept, going back to one, and leaving from one as
+ * another session. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -65,4 +66,37 @@ int remote_rollback(struct guest *g, uint32_t n, struct err *e)
     remote_call_failed(call, e);
     e->code = call->status == 409 ? ENOENT : 0;
     return -1;
+}
+
+/* ---- branches ---- */
+
+static int take_branch(struct guest *g, const struct call *call, struct err *e)
+{
+    json_t *j = json_loadb(call->body.data ? call->body.data : "", call->body.len, 0, NULL);
+    int result = remote_take_session_json(g, json_array_get(json_object_get(j, "sessions"), 0), e);
+
+    json_decref(j);
+    return result;
+}
+
+int remote_fork(struct guest *g, struct guest *from, uint32_t n, struct err *e)
+{
+    struct remote *r = remote_new(g), *left = from->remote;
+    char *body = remote_dump(json_pack("{s:I}", "at", (json_int_t)n));
+    cleanup_call struct call *call = remote_call(left, "POST", "/fork", body);
+    int turn = remote_wait(g, call, e);
+
+    if (turn != 0)
+        return turn;
+    left->touched_ms = clock_now_ms();
+    if (call->status != 201) {
+        left->ended = left->ended || remote_is_gone(call);
+        remote_call_failed(call, e);
+        e->code = call->status == 409 ? ENOENT : 0;
+        return -1;
+    }
+    if (take_branch(g, call, e) < 0)
+        return -1;
+    remote_attend(r);
+    return 0;
 }

@@ -12,18 +12,20 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "cli/branch.h"
 #include "cli/cli.h"
+#include "cli/command.h"
 #include "cli/input.h"
 #include "cli/program.h"
-#include "cli/undo.h"
 #include "wire/proto.h"
 
 const char repl_help[] =
     "usage: retort repl [OPTION]…\n"
     "\n"
-    "An interactive Python session in a sealed box. Ctrl-C interrupts the running\n"
-    "cell; Ctrl-D, exit or quit leave. %checkpoints lists earlier states, %undo goes\n"
-    "back to the last one, %undo N to that after cell N: variables and files.\n"
+    "An interactive Python session in a sealed box. Ctrl-C interrupts a cell; Ctrl-D\n"
+    "leaves. %undo goes back to before the last cell, %undo N to after cell N, and\n"
+    "%checkpoints says where to. %fork goes on in a branch of now, %fork N of after\n"
+    "cell N; %branches lists them, %branch K goes to one (1: the first session).\n"
     "\n"
     "  -o DIR              copy new and changed files, and figures, to DIR\n"
     "  --environment E     a virtual environment (a path) or a configured name\n"
@@ -77,7 +79,7 @@ static bool is_complete(struct repl *r, const struct buf *code, bool blank, char
     buf_add(&asked, code->data, code->len);
     buf_add(&asked, "\n", blank);
     /* An interpreter that cannot say is given the cell: running it tells. */
-    if (guest_check(&r->guest, asked.data, asked.len, &state, indent, &ignored) < 0)
+    if (guest_check(&r->branch->guest, asked.data, asked.len, &state, indent, &ignored) < 0)
         return true;
     return state != CHECK_INCOMPLETE;
 }
@@ -104,13 +106,12 @@ static void make_prompts(unsigned n, char first[32], char next[32])
     snprintf(next, 32, "%*s", width, "...: ");
 }
 
-static enum reading read_cell(struct repl *r, struct input *in, unsigned n, struct buf *code,
-                              struct err *e)
+static enum reading read_cell(struct repl *r, struct input *in, struct buf *code, struct err *e)
 {
     cleanup_free char *indent = NULL;
     char first[32], next[32];
 
-    make_prompts(n, first, next);
+    make_prompts(r->branch->guest.next, first, next);
     for (;;) {
         cleanup_buf struct buf line = {0};
         /* While a paste is coming in, it brings its own indentation. */
@@ -123,7 +124,7 @@ static enum reading read_cell(struct repl *r, struct input *in, unsigned n, stru
             return READ_NOTHING;
         if (code->len == 0 && says_leave(&line))
             return READ_LEAVE;
-        if (code->len == 0 && undo_is_command(buf_text(&line))) {
+        if (code->len == 0 && command_is(buf_text(&line))) {
             buf_add(code, line.data, line.len);
             return READ_COMMAND;
         }
@@ -142,33 +143,32 @@ static enum reading read_cell(struct repl *r, struct input *in, unsigned n, stru
 
 int repl_fresh(struct repl *r, struct err *e)
 {
-    guest_close(&r->guest);
-    return guest_open(&r->guest, &r->owner, &r->options.limits, &r->show.view, e);
+    guest_close(&r->branch->guest);
+    r->branch->of = 0;
+    return guest_open(&r->branch->guest, &r->owner, &r->options.limits, &r->show.view, e);
 }
 
 static int wait_for_cell(struct repl *r, struct err *e)
 {
-    while (!r->guest.cell) {
+    while (!r->branch->guest.cell) {
         int turn = owner_turn(&r->owner, -1, e);
         if (turn < 0)
             return -1;
         if (turn & TURN_SIGINT)
-            guest_interrupt(&r->guest);
+            guest_interrupt(&r->branch->guest);
         if (turn & (TURN_STOP | TURN_CLOSED))
             return turn;
     }
     return 0;
 }
 
-/* *n is the number of the next cell. */
-static int revive(struct repl *r, unsigned *n, struct err *e)
+static int revive(struct repl *r, struct err *e)
 {
     int turn = repl_fresh(r, e);
 
     if (turn == 0)
         outlet_note(&r->owner.out, "the interpreter is gone, and its variables with it; "
                                    "a fresh session goes on");
-    *n = 1;
     return turn;
 }
 
@@ -182,28 +182,35 @@ static void say_restored(struct repl *r, const struct cell *c)
         outlet_note(&r->owner.out, "the interpreter is gone; the session goes on as it began");
 }
 
-/* Run one cell to its end. 0: go on; more: a turn or a program that says to leave, with *status. *n
- * is the number of the next one; a fresh interpreter counts from 1 again. */
-static int run_cell(struct repl *r, const struct buf *code, unsigned *n, int *status, struct err *e)
+/* Run one cell to its end. 0: go on; more: a turn or a program that says to leave, with *status. */
+static int run_cell(struct repl *r, const struct buf *code, int *status, struct err *e)
 {
-    snprintf(r->label, sizeof(r->label), "Out[%u]: ", (*n)++);
-    if (guest_start(&r->guest, code->data, code->len, 0, e) < 0)
+    snprintf(r->label, sizeof(r->label), "Out[%u]: ", r->branch->guest.next);
+    if (guest_start(&r->branch->guest, code->data, code->len, 0, e) < 0)
         return -1;
     int turn = wait_for_cell(r, e);
     if (turn != 0)
         return turn;
-    struct cell *c = guest_take(&r->guest);
+    struct cell *c = guest_take(&r->branch->guest);
     bool ended = c->session_ended, left = c->left && !ended && !c->restored;
     if (left)
         *status = c->exit_code & 255;
     show_end(&r->show, c);
     if (c->restored)
         say_restored(r, c);
-    turn = show_files(&r->show, &r->guest, c) & ~TURN_SIGINT;
+    turn = show_files(&r->show, &r->branch->guest, c) & ~TURN_SIGINT;
     cell_free(c);
     if (left || turn)
         return TURN_STOP;
-    return ended ? revive(r, n, e) : 0;
+    return ended ? revive(r, e) : 0;
+}
+
+/* It may have gone to a branch whose interpreter died meanwhile. */
+static int do_command(struct repl *r, const char *line, struct err *e)
+{
+    int turn = command_do(r, line, e);
+
+    return turn == 0 && guest_ended(&r->branch->guest) ? revive(r, e) : turn;
 }
 
 /* ---- the conversation ---- */
@@ -225,7 +232,7 @@ static void limit_text(const struct limits *l, unsigned i, char *ret, size_t siz
 static void banner(struct repl *r)
 {
     static const char *const shown[] = {"timeout", "memory", "disk", "pids"};
-    const struct limits *l = &r->guest.limits;
+    const struct limits *l = &r->branch->guest.limits;
     cleanup_buf struct buf text = {0};
 
     for (unsigned i = 0; limits_name(i); i++) {
@@ -250,9 +257,9 @@ static int converse(struct repl *r, struct input *in, struct err *e)
     bool person = input_is_terminal(in);
 
     r->show.result_label = person ? r->label : "";
-    for (unsigned n = 1;;) {
+    for (;;) {
         cleanup_buf struct buf code = {0};
-        enum reading reading = read_cell(r, in, n, &code, e);
+        enum reading reading = read_cell(r, in, &code, e);
         if (reading == READ_NOTHING || (reading == READ_INTERRUPTED && person))
             continue;
         if (reading == READ_FAILED)
@@ -265,10 +272,10 @@ static int converse(struct repl *r, struct input *in, struct err *e)
             outlet_note(&r->owner.out, "%s", e->text);
             continue;
         }
-        int status = EXIT_TERMINATED, turn = guest_ended(&r->guest) ? revive(r, &n, e) : 0;
+        int status = EXIT_TERMINATED, turn = guest_ended(&r->branch->guest) ? revive(r, e) : 0;
         if (turn == 0)
-            turn = reading == READ_COMMAND ? undo_command(r, buf_text(&code), e)
-                                           : run_cell(r, &code, &n, &status, e);
+            turn = reading == READ_COMMAND ? do_command(r, buf_text(&code), e)
+                                           : run_cell(r, &code, &status, e);
         if (turn < 0)
             return -1;
         if (turn > 0)
@@ -320,14 +327,17 @@ static int run(struct repl *r)
 
     if (place_start(&r->place, &r->owner, &r->options, &e) < 0)
         return owner_failed(&e);
-    show_init(&r->show, &r->owner.out, &r->guest.limits, r->out_dir ? &r->export : NULL, json);
+    r->branch = r->branches;
+    r->n_branches = 1;
+    show_init(&r->show, &r->owner.out, &r->branch->guest.limits, r->out_dir ? &r->export : NULL,
+              json);
     int status = repl_fresh(r, &e);
-    export_bound(&r->export, r->guest.limits.disk);
+    export_bound(&r->export, r->branch->guest.limits.disk);
     if (status > 0)
         status = status & TURN_SIGINT ? EXIT_INTERRUPTED : EXIT_TERMINATED;
     else if (status == 0)
         status = json ? repl_json(r, &e) : talk(r, &e);
-    guest_close(&r->guest);
+    branch_close_all(r);
     owner_stop(&r->owner);
     return status < 0 ? owner_failed(&e) : status;
 }

@@ -4,9 +4,15 @@
  *     ◀ {"interrupt":true}               stop the running cell; has no answer of its own
  *     ◀ {"checkpoints":true}             which states are kept
  *     ◀ {"rollback":3}                   what it was after cell 3
+ *     ◀ {"fork":true}                    go on in a branch of now; with a number, of what it was after that cell
+ *     ◀ {"branch":1}                     go on in that one; 1 is the first session
+ *     ◀ {"branches":true}                which there are
  *     ▶ {"n":1,"status":"ok",…}          one answer for each cell, in their order
  *     ▶ {"checkpoints":[{"n":3,…},…]}    as the HTTP API has them
  *     ▶ {"restored_to":3}                it is that now
+ *     ▶ {"branch":2,"current":true,"parent":{"branch":1,"n":3},"next":4}
+ *                                        where it is now; "next" is the number of its next cell
+ *     ▶ {"branches":[{"branch":1,…},…]}  the same for each
  *     ▶ {"error":{"code":…,"message":…}} for a line that is not a request, in its turn too
  *
  * Requests that come while a cell runs wait in a bounded queue. One that finds it full is refused at
@@ -21,6 +27,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "cli/branch.h"
 #include "cli/cli.h"
 #include "cli/program.h"
 #include "cli/repl.h"
@@ -31,11 +38,12 @@
 #define QUEUE 64
 
 struct request {
-    enum { ASK_CELL, ASK_POINTS, ASK_ROLLBACK, ANSWER } kind;
+    enum { ASK_CELL, ASK_POINTS, ASK_ROLLBACK, ASK_FORK, ASK_BRANCH, ASK_BRANCHES, ANSWER } kind;
     char *code;
     size_t len;
     uint64_t timeout_ms;
-    uint32_t to;  /* a rollback's */
+    bool now;     /* a fork of that; else after cell */
+    uint32_t to;  /* a rollback's, a fork's; or the branch's number */
     char *answer; /* only this is to be given */
 };
 
@@ -138,8 +146,9 @@ static void cell_request(struct talk *t, json_t *json)
 
     if (!json_is_string(code)) {
         refuse(t, "invalid_request",
-               "a request is {\"code\":\"…\"}, {\"interrupt\":true}, {\"checkpoints\":true} or "
-               "{\"rollback\":N}");
+               "a request is {\"code\":\"…\"}, {\"interrupt\":true}, {\"checkpoints\":true}, "
+               "{\"rollback\":N}, {\"fork\":true}, {\"fork\":N}, {\"branch\":K} or "
+               "{\"branches\":true}");
     } else if (q.len > PROGRAM_MAX) {
         refuse(t, "too_large", "code may have at most 16 MiB");
     } else if (parse_timeout(json_object_get(json, "timeout"), &q.timeout_ms, &e) < 0) {
@@ -151,18 +160,21 @@ static void cell_request(struct talk *t, json_t *json)
     }
 }
 
-static void rollback_request(struct talk *t, const json_t *to)
+/* One that has a number; `wrong` says what it is the number of. */
+static void number_request(struct talk *t, struct request q, const json_t *to, const char *wrong)
 {
     json_int_t n = json_integer_value(to);
 
-    if (!json_is_integer(to) || n < 0 || n >= UINT32_MAX)
-        refuse(t, "invalid_request", "\"rollback\" is the number of a cell");
+    q.to = (uint32_t)n;
+    if (!q.now && (!json_is_integer(to) || n < 0 || n >= UINT32_MAX))
+        refuse(t, "invalid_request", wrong);
     else
-        enqueue(t, (struct request){.kind = ASK_ROLLBACK, .to = (uint32_t)n});
+        enqueue(t, q);
 }
 
 static void take_line(struct talk *t, const char *line, size_t len)
 {
+    const json_t *value;
     json_error_t why;
     char message[sizeof(why.text) + 40];
 
@@ -176,11 +188,20 @@ static void take_line(struct talk *t, const char *line, size_t len)
         return;
     }
     if (json_is_true(json_object_get(json, "interrupt")))
-        guest_interrupt(&t->repl->guest); /* at once, past the queue */
+        guest_interrupt(&t->repl->branch->guest); /* at once, past the queue */
     else if (json_is_true(json_object_get(json, "checkpoints")))
         enqueue(t, (struct request){.kind = ASK_POINTS});
-    else if (json_object_get(json, "rollback"))
-        rollback_request(t, json_object_get(json, "rollback"));
+    else if (json_is_true(json_object_get(json, "branches")))
+        enqueue(t, (struct request){.kind = ASK_BRANCHES});
+    else if ((value = json_object_get(json, "rollback")))
+        number_request(t, (struct request){.kind = ASK_ROLLBACK}, value,
+                       "\"rollback\" is the number of a cell");
+    else if ((value = json_object_get(json, "fork")))
+        number_request(t, (struct request){.kind = ASK_FORK, .now = json_is_true(value)}, value,
+                       "\"fork\" is true or the number of a cell");
+    else if ((value = json_object_get(json, "branch")))
+        number_request(t, (struct request){.kind = ASK_BRANCH}, value,
+                       "\"branch\" is the number of a branch");
     else
         cell_request(t, json);
     json_decref(json);
@@ -197,7 +218,7 @@ static int list_points(struct talk *t, struct err *e)
 {
     json_t *list = json_array();
 
-    if (guest_points(&t->repl->guest, add_point, list, e) == 0) {
+    if (guest_points(&t->repl->branch->guest, add_point, list, e) == 0) {
         answer_json(t, json_pack("{s:o}", "checkpoints", list));
         return 0;
     }
@@ -210,7 +231,7 @@ static int list_points(struct talk *t, struct err *e)
 
 static int go_back(struct talk *t, uint32_t to, struct err *e)
 {
-    int turn = guest_rollback(&t->repl->guest, to, e);
+    int turn = guest_rollback(&t->repl->branch->guest, to, e);
 
     if (turn == 0)
         answer_json(t, json_pack("{s:I}", "restored_to", (json_int_t)to));
@@ -220,7 +241,60 @@ static int go_back(struct talk *t, uint32_t to, struct err *e)
     return 0;
 }
 
+/* ---- branches ---- */
+
+static json_t *branch_json(const struct repl *r, const struct branch *b)
+{
+    json_t *parent =
+        b->of ? json_pack("{s:I,s:I}", "branch", (json_int_t)b->of, "n", (json_int_t)b->after)
+              : json_null();
+
+    return json_pack("{s:I,s:b,s:o,s:I}", "branch", (json_int_t)branch_number(r, b), "current",
+                     b == r->branch, "parent", parent, "next", (json_int_t)b->guest.next);
+}
+
+static void list_branches(struct talk *t)
+{
+    const struct repl *r = t->repl;
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < r->n_branches; i++)
+        json_array_append_new(list, branch_json(r, &r->branches[i]));
+    answer_json(t, json_pack("{s:o}", "branches", list));
+}
+
+/* A branch was made, or gone to. */
+static int in_branch(struct talk *t, int turn, const struct err *e)
+{
+    if (turn == 0)
+        answer_json(t, branch_json(t->repl, t->repl->branch));
+    if (turn >= 0 || t->repl->owner.lost)
+        return turn;
+    answer_error(t, e->code == ENOENT ? "no_checkpoint" : "no_branch", e->text);
+    return 0;
+}
+
 /* ---- the loop ---- */
+
+/* What is no cell. */
+static int do_request(struct talk *t, const struct request *q, struct err *e)
+{
+    struct repl *r = t->repl;
+
+    switch (q->kind) {
+    case ASK_POINTS:
+        return list_points(t, e);
+    case ASK_ROLLBACK:
+        return go_back(t, q->to, e);
+    case ASK_FORK:
+        return in_branch(t, branch_make(r, q->now ? r->branch->guest.at : q->to, e), e);
+    case ASK_BRANCH:
+        return in_branch(t, branch_enter(r, q->to, e), e);
+    default:
+        list_branches(t);
+        return 0;
+    }
+}
 
 static int take_up(struct talk *t, const struct request *q, struct err *e)
 {
@@ -231,15 +305,13 @@ static int take_up(struct talk *t, const struct request *q, struct err *e)
         answer(t, q->answer);
         return 0;
     }
-    if (guest_ended(&r->guest))
+    if (guest_ended(&r->branch->guest))
         turn = repl_fresh(r, e);
     if (turn != 0)
         return turn;
-    if (q->kind == ASK_POINTS)
-        return list_points(t, e);
-    if (q->kind == ASK_ROLLBACK)
-        return go_back(t, q->to, e);
-    turn = guest_start(&r->guest, q->code, q->len, q->timeout_ms, e);
+    if (q->kind != ASK_CELL)
+        return do_request(t, q, e);
+    turn = guest_start(&r->branch->guest, q->code, q->len, q->timeout_ms, e);
     t->running = turn == 0;
     return turn;
 }
@@ -300,11 +372,11 @@ static int take_input(struct talk *t, struct err *e)
 static void finish_cell(struct talk *t)
 {
     struct repl *r = t->repl;
-    struct cell *c = guest_take(&r->guest);
+    struct cell *c = guest_take(&r->branch->guest);
 
     t->running = false;
     show_end(&r->show, c);
-    show_files(&r->show, &r->guest, c);
+    show_files(&r->show, &r->branch->guest, c);
     answer_cell(t, c);
     cell_free(c);
 }
@@ -319,7 +391,7 @@ static int on_turn(struct talk *t, int turn)
     if (turn & TURN_SIGINT && !t->running)
         return EXIT_INTERRUPTED;
     if (turn & TURN_SIGINT)
-        guest_interrupt(&t->repl->guest);
+        guest_interrupt(&t->repl->branch->guest);
     return 0;
 }
 
@@ -342,7 +414,7 @@ static int loop(struct talk *t, struct err *e)
         int status = on_turn(t, turn);
         if (status)
             return status;
-        if (r->guest.cell)
+        if (r->branch->guest.cell)
             finish_cell(t);
     }
 }

@@ -1,34 +1,12 @@
 /* undo: see undo.h. */
 #include "cli/undo.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
+#include "cli/command.h"
 #include "cli/sanitise.h"
 
-#define BLANKS " \t"
 #define LOST_SHOWN 200 /* bytes of what a checkpoint has lost */
-
-/* ---- which it is ---- */
-
-/* The rest of a line that begins with this word, or NULL. */
-static const char *after_word(const char *line, const char *word)
-{
-    size_t len = strlen(word);
-
-    line += strspn(line, BLANKS);
-    if (strncmp(line, word, len) != 0 || (line[len] && !strchr(BLANKS, line[len])))
-        return NULL;
-    return line + len + strspn(line + len, BLANKS);
-}
-
-bool undo_is_command(const char *line)
-{
-    return after_word(line, "%undo") || after_word(line, "%checkpoints");
-}
 
 /* ---- the list ---- */
 
@@ -69,11 +47,13 @@ static void show_point(void *ctx, const struct session_point *p)
                show_size(p->memory, size), lost[0] ? "  " : "", lost);
 }
 
-static int show_points(struct repl *r, struct err *e)
+int undo_list(struct repl *r, const char *rest, struct err *e)
 {
-    struct table t = {&r->owner.out, r->guest.at, 0};
+    struct table t = {&r->owner.out, r->branch->guest.at, 0};
 
-    if (guest_points(&r->guest, show_point, &t, e) < 0)
+    if (*rest)
+        return err_set(e, 0, "%%checkpoints takes nothing");
+    if (guest_points(&r->branch->guest, show_point, &t, e) < 0)
         return -1;
     if (t.n == 0)
         outlet_note(&r->owner.out, "no checkpoint is kept of this session");
@@ -101,9 +81,9 @@ static void note_before(void *ctx, const struct session_point *p)
 
 static int find_before(struct repl *r, uint32_t *ret, struct err *e)
 {
-    struct before b = {.at = r->guest.at};
+    struct before b = {.at = r->branch->guest.at};
 
-    if (guest_points(&r->guest, note_before, &b, e) < 0)
+    if (guest_points(&r->branch->guest, note_before, &b, e) < 0)
         return -1;
     if (!b.found) {
         err_set(e, 0, "no earlier state is kept: there is nothing to go back to");
@@ -113,49 +93,18 @@ static int find_before(struct repl *r, uint32_t *ret, struct err *e)
     return 0;
 }
 
-static int parse_number(const char *text, uint32_t *ret, struct err *e)
-{
-    char *end;
-
-    errno = 0;
-    unsigned long n = strtoul(text, &end, 10);
-    end += strspn(end, BLANKS);
-    if (text[0] < '0' || text[0] > '9' || *end || errno || n >= UINT32_MAX) {
-        err_set(e, 0, "%%undo takes nothing, or the number of a cell to go back to");
-        return -1;
-    }
-    *ret = (uint32_t)n;
-    return 0;
-}
-
-/* `to` is a number, or empty. */
-static int go_back(struct repl *r, const char *to, struct err *e)
+int undo_back(struct repl *r, const char *rest, struct err *e)
 {
     uint32_t n;
 
-    if ((*to ? parse_number(to, &n, e) : find_before(r, &n, e)) < 0)
+    if (*rest && !command_number(rest, &n))
+        return err_set(e, 0, "%%undo takes nothing, or the number of a cell to go back to");
+    if (!*rest && find_before(r, &n, e) < 0)
         return -1;
-    int turn = guest_rollback(&r->guest, n, e);
+    int turn = guest_rollback(&r->branch->guest, n, e);
     if (turn == 0 && n > 0)
         outlet_note(&r->owner.out, "back to the state after cell %u, files included", n);
     else if (turn == 0)
         outlet_note(&r->owner.out, "back to where the session began, files included");
     return turn;
-}
-
-int undo_command(struct repl *r, const char *line, struct err *e)
-{
-    const char *to = after_word(line, "%undo"), *rest = after_word(line, "%checkpoints");
-    int turn;
-
-    if (to)
-        turn = go_back(r, to, e);
-    else if (*rest)
-        turn = err_set(e, 0, "%%checkpoints takes nothing");
-    else
-        turn = show_points(r, e);
-    if (turn >= 0 || r->owner.lost)
-        return turn;
-    outlet_note(&r->owner.out, "%s", e->text);
-    return 0;
 }

@@ -3,12 +3,12 @@
  *     %checkpoints   which there are
  *     %undo          what it was before the last cell that changed something
  *     %undo N        what it was after cell N
+ *
+ * Each gets the rest of its line, and returns as command_do does, but leaves it to that to say what is wrong.
  */
 #pragma once
 
 #include "cli/repl.h"
 
-/* Is this line one of them, right or wrong? */
-bool undo_is_command(const char *line);
-/* Do it, and say so. What is wrong with it is said too. 0; a set of enum turn; or -1 where retort failed. */
-int undo_command(struct repl *r, const char *line, struct err *e);
+int undo_list(struct repl *r, const char *rest, struct err *e);
+int undo_back(struct repl *r, const char *rest, struct err *e);

@@ -301,7 +301,112 @@ class Checkpoints(cli.Case):
             self.assertEqual(result(r.answer()), "1")
 
 
+class Branches(cli.Case):
+    def ask(self, r, **request):
+        r.send(**request)
+        return r.answer()
+
+    def test_from_then_on_they_are_apart(self):
+        with Repl() as r:
+            r.cell("x = 1; _ = open('a', 'w').write('one')")
+            r.cell("x = 2; _ = open('a', 'w').write('two')")
+            self.assertEqual(self.ask(r, fork=True),
+                             {"branch": 2, "current": True, "parent": {"branch": 1, "n": 2}, "next": 3})
+            cell = r.cell("x, open('a').read()")
+            self.assertEqual((cell["n"], result(cell)), (3, "(2, 'two')"))
+            r.cell("x = 'b'; _ = open('a', 'w').write('b')")
+            self.assertEqual(self.ask(r, branch=1), {"branch": 1, "current": True, "parent": None, "next": 3})
+            cell = r.cell("x, open('a').read()")
+            self.assertEqual((cell["n"], result(cell)), (3, "(2, 'two')"))
+            self.assertEqual(self.ask(r, fork=1)["parent"], {"branch": 1, "n": 1})
+            cell = r.cell("x, open('a').read()")
+            self.assertEqual((cell["n"], result(cell)), (2, "(1, 'one')"))
+            branches = self.ask(r, branches=True)["branches"]
+            self.assertEqual([(b["branch"], b["current"], b["next"]) for b in branches],
+                             [(1, False, 4), (2, False, 5), (3, True, 3)])
+            self.assertEqual(self.ask(r, branch=2)["branch"], 2)
+            self.assertEqual(result(r.cell("x, open('a').read()")), "('b', 'b')")
+            self.assertEqual(r.end(), (0, []))
+
+    def test_where_there_is_no_way(self):
+        with Repl() as r:
+            r.cell("x = 1")
+            r.cell("1")
+            error = self.ask(r, fork=50)["error"]
+            self.assertEqual(error["code"], "no_checkpoint")
+            self.assertIn("there are: ", error["message"])
+            for wrong in ("1", -1, 1.5, None, False, 2 ** 32):
+                self.assertEqual(self.ask(r, fork=wrong)["error"]["code"], "invalid_request")
+                self.assertEqual(self.ask(r, branch=wrong)["error"]["code"], "invalid_request")
+            for wrong in (0, 2, 99):
+                self.assertEqual(self.ask(r, branch=wrong)["error"]["code"], "no_branch")
+            self.assertEqual(result(r.cell("x")), "1")
+
+    def test_no_state_is_kept(self):
+        with Repl("--checkpoints", "0") as r:
+            r.cell("x = 1")
+            began = time.monotonic()
+            self.assertEqual(self.ask(r, fork=True)["error"]["code"], "no_checkpoint")
+            self.assertLess(time.monotonic() - began, 5)
+            self.assertEqual(result(r.cell("x")), "1")
+
+    def test_in_its_turn(self):
+        with Repl() as r:
+            r.send(code="x = 1; import time; time.sleep(.3)")
+            r.send(fork=True)
+            r.send(code="x = 2")
+            r.send(branch=1)
+            r.send(code="x")
+            self.assertEqual([r.answer().get("n") for _ in range(4)], [1, None, 2, None])
+            self.assertEqual(result(r.answer()), "1")
+
+    def test_a_crash_stays_in_its_branch(self):
+        with Repl() as r:
+            r.cell("x = 1; import os")
+            self.ask(r, fork=True)
+            r.cell("x = 2")
+            self.assertEqual(r.cell("os._exit(1)")["restored_to"], 2)
+            self.assertEqual(result(r.cell("x")), "2")
+            self.ask(r, branch=1)
+            self.assertEqual(result(r.cell("x")), "1")
+
+    def test_as_many_as_there_can_be(self):
+        with Repl() as r:
+            r.cell("x = 1")
+            for k in range(2, 17):
+                self.assertEqual(self.ask(r, fork=True).get("branch"), k)
+                r.cell(f"x = {k}")
+            error = self.ask(r, fork=True)["error"]
+            self.assertEqual(error["code"], "no_branch")
+            self.assertIn("16 branches", error["message"])
+            for k in (1, 9, 16):
+                self.ask(r, branch=k)
+                self.assertEqual(result(r.cell("x")), str(k))
+
+    def test_those_that_died_leave_room(self):
+        """A box lasts as long as the branches that left it."""
+        with Repl() as r:
+            for k in range(2, 17):
+                r.cell("import threading, time, os\n"
+                       "threading.Thread(target=lambda: (time.sleep(.2), os._exit(1))).start()")
+                self.assertEqual(self.ask(r, fork=True).get("branch"), k)
+                self.ask(r, branch=1)
+                time.sleep(.5)
+                self.assertEqual(r.cell("1")["n"], 1)
+            self.assertEqual([b["branch"] for b in self.ask(r, branches=True)["branches"]], list(range(1, 17)))
+
+
 class OrdinaryUser(cli.Case):
+    def test_branches(self):
+        with Repl(user=cli.NOBODY) as r:
+            r.cell("x = 2")
+            r.send(fork=True)
+            self.assertEqual(r.answer().get("branch"), 2)
+            r.cell("x = 3")
+            r.send(branch=1)
+            self.assertEqual(r.answer().get("branch"), 1)
+            self.assertEqual(result(r.cell("x * 21")), "42")
+
     def test_conversation(self):
         with Repl(user=cli.NOBODY) as r:
             r.cell("x = 2")

@@ -223,6 +223,96 @@ class Person(cli.Case):
         t.expect(r"%checkpoints takes nothing\n")
         self.assertNotIn(b"\x1b]0;t", t.seen)
 
+    def test_fork(self):
+        t = self.session()
+        for n, line in enumerate(("x = 1; open('a', 'w').close()", "x = 2; import os"), 1):
+            t.line(line)
+            t.expect(rf"In \[{n + 1}\]: $")
+        t.line("%fork")
+        t.expect(r"retort: branch 2, which left branch 1 after cell 2\n\nIn \[3\]: $")
+        t.line("x = 'b'; os.unlink('a')")
+        t.expect(r"In \[4\]: $")
+        t.line("%branch 1")
+        t.expect(r"retort: branch 1\n\nIn \[3\]: $")
+        t.line("x, os.listdir()")
+        t.expect(r"Out\[3\]: \(2, \['a'\]\)\n\nIn \[4\]: $")
+        t.line(" %branch\t2 ")
+        t.expect(r"retort: branch 2\n\nIn \[4\]: $")
+        t.line("x, os.listdir()")
+        t.expect(r"Out\[4\]: \('b', \[\]\)\n\nIn \[5\]: $")
+        t.line("%branches")
+        t.expect(r"  branch +of +after cell +next cell\n  +1 +4\n\* +2 +1 +2 +5\n\nIn \[5\]: $")
+        t.send("\x04")
+        self.assertEqual(t.wait(), 0)
+
+    def test_fork_of_an_earlier_state(self):
+        t = self.session()
+        for n in range(1, 4):
+            t.line(f"x = {n}")
+            t.expect(rf"In \[{n + 1}\]: $")
+        t.line("%fork 1")
+        t.expect(r"retort: branch 2, which left branch 1 after cell 1\n\nIn \[2\]: $")
+        t.line("y = x; y")
+        t.expect(r"Out\[2\]: 1\n\nIn \[3\]: $")
+        t.line("%fork")
+        t.expect(r"retort: branch 3, which left branch 2 after cell 2\n\nIn \[3\]: $")
+        for n in (3, 4):
+            t.line(f"y = {n}")
+            t.expect(rf"In \[{n + 1}\]: $")
+        t.line("%undo 3")
+        t.expect(r"back to the state after cell 3.*\n\nIn \[5\]: $")
+        t.line("%fork")
+        t.expect(r"retort: branch 4, which left branch 3 after cell 3\n\nIn \[4\]: $")
+        t.line("x, y")
+        t.expect(r"Out\[4\]: \(1, 3\)\n")
+
+    def test_fork_of_the_beginning(self):
+        t = self.session()
+        t.line("%fork")
+        t.expect(r"retort: branch 2, as branch 1 began\n\nIn \[1\]: $")
+        t.line("6 * 7")
+        t.expect(r"Out\[1\]: 42\n")
+
+    def test_where_no_branch_can_leave(self):
+        t = self.session()
+        t.line("x = 1")
+        t.expect(r"In \[2\]: $")
+        time.sleep(0.3)
+        t.line("%fork 7")
+        t.expect(r"retort: the state after cell 7 is not kept; there are: .*1\n\nIn \[2\]: $", 5)
+        for wrong in ("%fork -1", "%fork x", "%fork 1 2"):
+            t.line(wrong)
+            t.expect(r"%fork takes nothing, or the number of a cell.*\n\nIn \[2\]: $")
+        for wrong in ("%branch", "%branch x"):
+            t.line(wrong)
+            t.expect(r"%branch takes the number of a branch.*\n\nIn \[2\]: $")
+        for wrong in ("0", "2"):
+            t.line("%branch " + wrong)
+            t.expect(rf"there is no branch {wrong}; the last is 1\n\nIn \[2\]: $")
+        t.line("%branches please")
+        t.expect(r"%branches takes nothing\n\nIn \[2\]: $")
+        t.line("x")
+        t.expect(r"Out\[2\]: 1\n")
+
+    def test_a_branch_that_dies_alone(self):
+        t = self.session()
+        t.line("import threading, time, os; x = 1; "
+               "threading.Thread(target=lambda: (time.sleep(1), os._exit(1))).start()")
+        t.expect(r"In \[2\]: $")
+        t.line("%fork")
+        t.expect(r"In \[2\]: $")
+        t.line("time.sleep(1.5); x")
+        t.expect(r"Out\[2\]: 1\n\nIn \[3\]: $")
+        t.line("%branch 1")
+        if not cli.SERVER:  # where it shows with the next cell
+            t.expect(r"retort: branch 1\nretort: .*a fresh session goes on\n\nIn \[1\]: $")
+        t.line("'x' in globals()")
+        t.expect(r"False\n\nIn \[2\]: $")
+        t.line("%branch 2")
+        t.expect(r"retort: branch 2\n\nIn \[3\]: $")
+        t.line("x")
+        t.expect(r"Out\[3\]: 1\n")
+
     def test_figures(self):
         t = self.session("-o", self.path("out"))
         t.line("import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show()")

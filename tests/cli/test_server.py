@@ -183,6 +183,10 @@ class Checkpoints(There, test_repl_json.Checkpoints):
     pass
 
 
+class Branches(There, test_repl_json.Branches):
+    pass
+
+
 class Interrupts(There, test_repl_json.Interrupts):
     pass
 
@@ -301,12 +305,41 @@ class Limited(cli.Case):
             self.assertEqual(r.end(), (0, []))
         self.assertEqual(self.server.wait_empty(), [])
 
+    def test_no_room_for_a_branch(self):
+        with cli.Repl("--server", self.server.link) as r:
+            r.cell("x = 1")
+            r.send(fork=True)
+            error = r.answer()["error"]
+            self.assertEqual(error["code"], "no_branch")
+            self.assertIn("try again in", error["message"])
+            self.assertEqual(cli.result(r.cell("x")), "1")
+            self.assertEqual(r.end(), (0, []))
+
     def test_environments_are_the_servers(self):
         done = cli.run("run", "--server", self.server.link, "--environment", "default", "-c", "6 * 7")
         self.assertStatus(done, 0)
         done = cli.run("run", "--server", self.server.link, "--environment", "nosuch", "-c", "6 * 7")
         self.assertStatus(done, 125)
         self.assertIn("environment", done.err)
+
+
+class Idle(cli.Case):
+    def test_a_branch_that_nobody_is_in_is_not_idle(self):
+        server = cli.Server("--set", "idle_timeout=3")
+        self.addCleanup(server.stop)
+        with cli.Repl("--server", server.link) as r:
+            r.cell("x = 1")
+            for branch in (2, 3):
+                r.send(fork=True)
+                self.assertEqual(r.answer()["branch"], branch)
+                r.cell(f"x = {branch}")
+            time.sleep(6)
+            for branch in (2, 1, 3):
+                r.send(branch=branch)
+                r.answer()
+                self.assertEqual(cli.result(r.cell("x")), str(branch))
+            self.assertEqual(r.end(), (0, []))
+        self.assertEqual(server.wait_empty(1), [])
 
 
 class Gone(cli.Case):
@@ -444,6 +477,39 @@ class Malicious(cli.Case):
             self.assertNotIn("\x1b", done.err)
             self.assertEqual(self.asked, ["POST /v1/sessions HTTP/1.1", "POST /v1/sessions/abc/cells HTTP/1.1",
                                           "DELETE /v1/sessions/abc HTTP/1.1"])
+
+    def test_a_branch_that_is_none(self):
+        wrong = ({}, {"sessions": []}, {"sessions": {}}, {"sessions": [{"id": "../x", "limits": LIMITS}]},
+                 {"sessions": [{"id": "def"}]}, [], "<html>")
+        with Fake(SESSION, *(answer(201, body) for body in wrong)) as fake:
+            with cli.Repl("--server", fake.link) as r:
+                for _ in wrong:
+                    r.send(fork=True)
+                    self.assertIn("not a retort server", r.answer()["error"]["message"])
+                r.end()
+        self.assertEqual([line.split()[1] for line in fake.asked],
+                         ["/v1/sessions", *["/v1/sessions/abc/fork"] * len(wrong), "/v1/sessions/abc"])
+
+    def test_one_signal_more_is_enough_to_leave_all_branches(self):
+        branches = [answer(201, {"sessions": [{"id": f"b{i}", "limits": LIMITS}]}) for i in range(4)]
+
+        def never(fake):
+            time.sleep(60)
+            return b""
+        with Fake(SESSION, *branches, *[never] * 5) as fake:
+            with cli.Repl("--server", fake.link) as r:
+                for _ in branches:
+                    r.send(fork=True)
+                    r.answer()
+                r.process.send_signal(signal.SIGTERM)
+                end = time.monotonic() + 10
+                while len(fake.asked) < 10 and time.monotonic() < end:
+                    time.sleep(0.05)
+                self.assertEqual(sorted(line.split()[1] for line in fake.asked[5:]),
+                                 ["/v1/sessions/abc", *(f"/v1/sessions/b{i}" for i in range(4))])
+                self.assertIsNone(r.process.poll())
+                r.process.send_signal(signal.SIGTERM)
+                self.assertEqual(r.process.wait(5), 143)
 
     def test_values_are_counted_before_they_are_read(self):
         """Ten megabytes of text would be a gigabyte in memory."""
