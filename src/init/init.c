@@ -38,14 +38,12 @@
 #include "wire/proto.h"
 
 #define WATCH_MS 100
+#define DYING_MS 500
 #define SETUP_FD 3
 #define FILES_FD 4
 #define LINE_FD 5
 #define HANDOVER_FD 6
 #define LAST_PID_FD 7
-/* Copies of the workspace for going back: memory that nobody gives back when it is short. */
-#define COPIED_SHARE 8
-#define COPIED_MOST (1ULL << 30)  /* where memory has no limit */
 #define LIST_BYTES (MSG_SIZE / 2) /* in one message of a list; one more path fits in any case */
 
 /* A branch that is wanted of a state that is about to be kept. */
@@ -66,7 +64,8 @@ struct init {
     struct usage usage;
     struct points points;
     uint32_t restore_req;
-    bool told_short; /* the keeper knows that memory ran out */
+    struct buf missing; /* that going back could not bring back, a line each */
+    bool told_short;    /* the keeper knows that memory ran out */
     struct lend lends[LENDS];
     unsigned n_lends;
 };
@@ -348,9 +347,11 @@ static void on_restore(struct init *in, struct fields *f, struct msg *m)
     if (!in->plan->has_cgroup)
         end_guests(in);
     int found = points_find(&in->points, n);
+    in->missing.len = 0;
     if (n != POINT_NEWEST && found >= 0) {
-        /* What cannot be brought back is missing; the rest is worth having. */
-        past_restore(&in->points.list[found].past, &e);
+        /* What cannot be brought back is told; the rest is worth having. */
+        if (past_restore(&in->points.list[found].past, &in->missing, &e) < 0)
+            buf_add_text(&in->missing, "the workspace");
         in->points.touched = true;
         changes_accept_all(&in->changes);
     }
@@ -384,9 +385,28 @@ static void on_keep(struct init *in, struct fields *f, struct msg *m)
 {
     fields_get_u32(f);
     uint32_t n = fields_get_u32(f);
+    uint64_t memory = fields_get_u64(f);
     (void)m;
-    if (fields_end(f))
-        points_limit(&in->points, n);
+    if (!fields_end(f))
+        return;
+    points_limit(&in->points, n);
+    points_memory(&in->points, memory);
+}
+
+static void on_evictions(struct init *in, struct fields *f, struct msg *m)
+{
+    cleanup_buf struct buf b = {0};
+    uint32_t req = fields_get_u32(f);
+    (void)m;
+
+    for (int ms = 0; ms < DYING_MS && points_dying(&in->points); ms++) {
+        usleep(1000);
+        reap(in);
+    }
+    msg_begin(&b, FILE_EVICTED);
+    fields_put_u32(&b, req);
+    fields_put_u32(&b, in->points.evicted);
+    answer(in, &b, -1);
 }
 
 /* Is somebody awake by now? */
@@ -405,6 +425,7 @@ static void tell_restored(struct init *in)
     msg_begin(&b, FILE_RESTORED);
     fields_put_u32(&b, in->restore_req);
     fields_put_u32(&b, n);
+    fields_put_bytes(&b, in->missing.data, in->missing.len);
     if (msg_send(in->files, &b, fds, 4, &e) < 0)
         in->files = -1;
     for (unsigned i = 0; i < 4; i++)
@@ -417,7 +438,7 @@ static void on_message(struct init *in, struct msg *m)
         [FILE_PUT] = on_put,         [FILE_PUT_END] = on_put_end, [FILE_GET] = on_get,
         [FILE_CHANGES] = on_changes, [FILE_SPACE] = on_space,     [FILE_USAGE] = on_usage,
         [FILE_LIST] = on_list,       [FILE_DELETE] = on_delete,   [FILE_RESTORE] = on_restore,
-        [FILE_POINTS] = on_points,   [FILE_KEEP] = on_keep,
+        [FILE_POINTS] = on_points,   [FILE_KEEP] = on_keep,       [FILE_EVICTIONS] = on_evictions,
     };
     struct fields f;
 
@@ -564,6 +585,10 @@ static void watch_memory(void *ctx)
     usage_sample(&in->usage, in->plan->pids, &in->points);
     if (in->plan->memory == LIMIT_NONE || in->usage.now <= in->plan->memory)
         return;
+    if (in->points.copies.used > 0) { /* that goes first, and may be enough */
+        copies_forget(&in->points.copies);
+        return;
+    }
     if (!in->told_short)
         say(in->setup, SETUP_SHORT, -1);
     in->told_short = true;
@@ -718,9 +743,7 @@ void init_run(struct box_init *b, const struct init_ends *ends)
     if (b->branch)
         close(HANDOVER_FD);
     in.points.branch = b->branch;
-    in.points.copied_most =
-        b->plan->memory == LIMIT_NONE ? COPIED_MOST : b->plan->memory / COPIED_SHARE;
-    points_begin(&in.points, in.setup, LINE_FD, b->plan->has_cgroup);
+    points_begin(&in.points, in.setup, LINE_FD, b->plan->has_cgroup, b->plan->memory);
     say_done(in.setup, b);
     loop(&in);
 }

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,38 +13,25 @@
 #include "base/fd.h"
 #include "init/files.h"
 #include "init/snapshot.h"
+#include "init/copies.h"
 
-/* Contents that were copied at one moment, one after the other. */
-struct segment {
-    int fd;
-    uint64_t size;
-    unsigned refs;
-};
+#define MISSING_MOST 2000 /* bytes of names */
 
 /* One thing as it was. */
 struct version {
     struct entry as; /* and still is, where the workspace has an entry_same */
     unsigned refs;
-    struct segment *in; /* a file's contents; NULL: they were not copied */
-    uint64_t offset;
-    char *target; /* a link's */
+    struct piece contents; /* a file's; none: they were not copied */
+    char *target;          /* a link's */
 };
 
 /* ---- memory ---- */
 
-static void segment_let_go(struct segment *s)
-{
-    if (!s || --s->refs > 0)
-        return;
-    fd_close(&s->fd);
-    free(s);
-}
-
-static void version_let_go(struct version *v)
+static void version_let_go(struct version *v, struct copies *s)
 {
     if (--v->refs > 0)
         return;
-    segment_let_go(v->in);
+    copies_drop(s, &v->contents);
     free(v->as.path);
     free(v->target);
     free(v);
@@ -55,47 +40,21 @@ static void version_let_go(struct version *v)
 void past_done(struct past *p)
 {
     for (unsigned i = 0; i < p->n; i++)
-        version_let_go(p->list[i]);
+        version_let_go(p->list[i], p->copies);
     free(p->list);
     *p = (struct past){0};
 }
 
-/* Where there is no cgroup to count it, memory that belongs to no process is refused (box/filter.c): then it
- * lies in a file without a name. */
-static struct segment *segment_new(struct err *e)
-{
-    cleanup_fd int fd = memfd_create("past", MFD_CLOEXEC);
-    if (fd < 0)
-        fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return err_set(e, errno, "cannot make room for copies"), NULL;
-    struct segment *s = xcalloc(1, sizeof(*s));
-    *s = (struct segment){.fd = fd_steal(&fd), .refs = 1};
-    return s;
-}
-
 /* ---- taking ---- */
 
-/* Up to the size that it had: a file that grows while we read would keep us for ever. False: it is not whole. */
-static bool copy_in(struct segment *s, struct version *v)
+static uint64_t copy_in(struct copies *s, struct version *v)
 {
     struct err ignored;
     cleanup_fd int fd = files_open(v->as.path, &ignored);
 
-    if (fd < 0 || lseek(s->fd, (off_t)s->size, SEEK_SET) < 0)
-        return false;
-    uint64_t left = v->as.size;
-    while (left > 0) {
-        ssize_t n = sendfile(s->fd, fd, NULL, left < (1u << 30) ? (size_t)left : 1u << 30);
-        if (n <= 0)
-            return false;
-        left -= (uint64_t)n;
-    }
-    v->in = s;
-    v->offset = s->size;
-    s->size += v->as.size;
-    s->refs++;
-    return true;
+    if (fd < 0 || copies_put(s, fd, v->as.size, &v->contents, &ignored) < 0)
+        return 0;
+    return v->as.size;
 }
 
 static char *read_target(const char *path)
@@ -137,39 +96,51 @@ static struct version *version_new(const struct entry *x)
     return v;
 }
 
-int past_take(struct past *ret, const struct past *before, uint64_t most, struct err *e)
+/* As it was at the moment before, with contents that are still to be had. */
+static struct version *unchanged(const struct past *before, const struct entry *now)
+{
+    struct version *v = find(before, now->path);
+
+    if (!v || !entry_same(&v->as, now) || v->as.mode != now->mode)
+        return NULL;
+    bool whole = !S_ISREG(now->mode) || copies_has(before->copies, &v->contents);
+    return whole ? v : NULL;
+}
+
+int past_take(struct past *ret, const struct past *before, struct copies *copies, struct err *e)
 {
     struct snapshot now;
 
-    *ret = (struct past){0};
+    *ret = (struct past){.copies = copies};
     if (snapshot_take_all(&now, e) < 0)
         return -1;
-    struct segment *s = segment_new(e);
-    if (!s) {
-        snapshot_done(&now);
-        return -1;
-    }
     ret->list = xcalloc(now.n + 1, sizeof(*ret->list));
     for (unsigned i = 0; i < now.n; i++) {
-        struct version *v = find(before, now.list[i].path);
-        if (v && entry_same(&v->as, &now.list[i]) && v->as.mode == now.list[i].mode) {
+        struct version *v = unchanged(before, &now.list[i]);
+        if (v) {
             v->refs++;
         } else {
             v = version_new(&now.list[i]);
-            if (S_ISREG(v->as.mode) && v->as.size <= most - s->size)
-                copy_in(s, v);
+            if (S_ISREG(v->as.mode))
+                ret->copied += copy_in(copies, v);
         }
         ret->list[ret->n++] = v;
     }
-    ret->copied = s->size;
-    segment_let_go(s);
+    ret->life = copies->life;
     snapshot_done(&now);
     return 0;
 }
 
+uint64_t past_weight(const struct past *p)
+{
+    return p->copied > 0 && p->life == p->copies->life ? p->copied : 0;
+}
+
 void past_share(struct past *ret, const struct past *before)
 {
-    *ret = (struct past){.list = xcalloc(before->n + 1, sizeof(*ret->list)), .n = before->n};
+    *ret = (struct past){.list = xcalloc(before->n + 1, sizeof(*ret->list)),
+                         .n = before->n,
+                         .copies = before->copies};
     for (unsigned i = 0; i < before->n; i++) {
         ret->list[i] = before->list[i];
         ret->list[i]->refs++;
@@ -192,18 +163,28 @@ static int open_unchanged(const struct version *v)
     return entry_same(&v->as, &now) ? fd_steal(&fd) : -1;
 }
 
+static int open_contents(const struct version *v, struct copies *copies, uint64_t *ret_offset)
+{
+    struct err ignored;
+    int fd = copies_open(copies, &v->contents, ret_offset, &ignored);
+
+    return fd >= 0 ? fd : open_unchanged(v);
+}
+
 int past_each(const struct past *p, int (*each)(void *ctx, const struct past_item *x), void *ctx)
 {
+    uint64_t offset = 0;
+
     for (unsigned i = 0; i < p->n; i++) {
         const struct version *v = p->list[i];
-        cleanup_fd int own = S_ISREG(v->as.mode) && !v->in ? open_unchanged(v) : -1;
+        cleanup_fd int fd = S_ISREG(v->as.mode) ? open_contents(v, p->copies, &offset) : -1;
         const struct past_item x = {.path = v->as.path,
                                     .target = v->target,
                                     .mode = v->as.mode,
                                     .mtime_ns = v->as.mtime_ns,
                                     .size = v->as.size,
-                                    .fd = v->in ? v->in->fd : own,
-                                    .offset = v->in ? v->offset : 0};
+                                    .fd = fd,
+                                    .offset = offset};
         if (S_ISREG(x.mode) && x.fd < 0)
             continue;
         if (each(ctx, &x) < 0)
@@ -214,19 +195,11 @@ int past_each(const struct past *p, int (*each)(void *ctx, const struct past_ite
 
 /* ---- going back ---- */
 
-static int copy_out(const struct version *v, int to, struct err *e)
+static int copy_out(const struct version *v, struct copies *copies, int to, struct err *e)
 {
-    off_t at = (off_t)v->offset;
-
     if (ftruncate(to, 0) < 0 || lseek(to, 0, SEEK_SET) < 0)
         return err_set(e, errno, "cannot write %s", v->as.path);
-    for (uint64_t left = v->as.size; left > 0;) {
-        ssize_t n = sendfile(to, v->in->fd, &at, left < (1u << 30) ? (size_t)left : 1u << 30);
-        if (n <= 0)
-            return err_set(e, n < 0 ? errno : EIO, "cannot write %s", v->as.path);
-        left -= (uint64_t)n;
-    }
-    return 0;
+    return copies_get(copies, &v->contents, to, e);
 }
 
 static struct timespec time_of(uint64_t ns)
@@ -249,18 +222,19 @@ static int make_file(const char *path, struct err *e)
 }
 
 /* The same inode where the name still has it: who has the file open finds in it what was there. */
-static int restore_file(struct version *v, const struct entry *now, struct err *e)
+static int restore_file(struct version *v, struct copies *copies, const struct entry *now,
+                        struct err *e)
 {
     struct stat st;
 
-    if (!v->in)
-        return err_set(e, EFBIG, "%s was too large to be kept, and has changed", v->as.path);
+    if (!copies_has(copies, &v->contents))
+        return err_set(e, EFBIG, "%s has changed, and was not kept", v->as.path);
     cleanup_fd int fd = -1;
     if (now && S_ISREG(now->mode) && now->inode == v->as.inode)
         fd = files_open_to_write(v->as.path, e);
     if (fd < 0)
         fd = make_file(v->as.path, e);
-    if (fd < 0 || copy_out(v, fd, e) < 0)
+    if (fd < 0 || copy_out(v, copies, fd, e) < 0)
         return -1;
     const struct timespec times[2] = {time_of(v->as.mtime_ns), time_of(v->as.mtime_ns)};
     if (fchmod(fd, v->as.mode & 07777) < 0 || futimens(fd, times) < 0 || fstat(fd, &st) < 0)
@@ -300,20 +274,27 @@ static int restore_link(const struct version *v, struct err *e)
     return 0;
 }
 
-static int restore_one(struct version *v, const struct entry *now, struct err *e)
+static int restore_one(struct version *v, struct copies *copies, const struct entry *now,
+                       struct err *e)
 {
     if (now && entry_same(&v->as, now))
         return 0;
     return S_ISDIR(v->as.mode)   ? restore_dir(v, now, e)
            : S_ISLNK(v->as.mode) ? restore_link(v, e)
-                                 : restore_file(v, now, e);
+                                 : restore_file(v, copies, now, e);
 }
 
-int past_restore(const struct past *p, struct err *e)
+static void note_missing(struct buf *missing, const char *path)
+{
+    if (missing->len > MISSING_MOST)
+        return;
+    buf_add_fmt(missing, "%s%s", missing->len ? "\n" : "", path);
+}
+
+int past_restore(const struct past *p, struct buf *missing, struct err *e)
 {
     struct snapshot now;
     struct err why;
-    int result = 0;
 
     if (snapshot_take_all(&now, e) < 0)
         return -1;
@@ -324,12 +305,9 @@ int past_restore(const struct past *p, struct err *e)
             files_delete(now.list[i].path, &why);
     for (unsigned i = 0; i < p->n; i++) {
         struct version *v = p->list[i];
-        if (restore_one(v, snapshot_find(&now, v->as.path), &why) == 0)
-            continue;
-        if (result == 0)
-            *e = why;
-        result = -1;
+        if (restore_one(v, p->copies, snapshot_find(&now, v->as.path), &why) < 0)
+            note_missing(missing, v->as.path);
     }
     snapshot_done(&now);
-    return result;
+    return 0;
 }

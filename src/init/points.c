@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -24,6 +25,11 @@
 #define FORK_MS 500 /* for a fork that we have made way for */
 #define WAKE_MS 2000
 #define WEIGH_MS 200
+/* Copies of the workspace for going back. */
+#define COPIED_SHARE 4
+#define COPIED_MOST (1ULL << 30) /* where memory has no limit */
+#define OLDEST_SCORE 1000
+#define AGED_SCORE_LEAST 300 /* more than the interpreter's */
 
 /* ---- numbers ---- */
 
@@ -96,12 +102,16 @@ static void tell_died(const struct points *p, int status)
     msg_send(p->setup, &b, NULL, 0, &ignored);
 }
 
-static void tell_aged(const struct point *x)
+static void tell_score(struct point *x, unsigned score)
 {
     cleanup_buf struct buf b = {0};
     struct err ignored;
 
-    msg_begin(&b, WAITING_AGED);
+    if (x->score == score)
+        return;
+    x->score = score;
+    msg_begin(&b, WAITING_SCORE);
+    fields_put_u32(&b, score);
     msg_send(x->line, &b, NULL, 0, &ignored);
 }
 
@@ -115,6 +125,62 @@ bool points_has(const struct points *p, pid_t pid)
     return false;
 }
 
+/* It sleeps, unless it was killed: then it has that before it, or behind it. */
+static bool is_dying(pid_t pid)
+{
+    char path[32], text[2048];
+    struct err ignored;
+
+    snprintf(path, sizeof(path), "/proc/%d/status", pid);
+    if (fd_get_text(AT_FDCWD, path, text, sizeof(text), &ignored) < 0)
+        return true;
+    const char *state = strstr(text, "\nState:\t"), *pending = strstr(text, "\nSigPnd:\t");
+    bool killed = pending && strtoull(pending + 9, NULL, 16) & (1u << (SIGKILL - 1));
+    return killed || (state && state[8] != 'S');
+}
+
+bool points_dying(const struct points *p)
+{
+    for (unsigned i = 0; i < p->n; i++)
+        if (is_dying(p->list[i].pid))
+            return true;
+    return p->copies.holder > 0 && is_dying(p->copies.holder);
+}
+
+/* For the kernel what a process has resident counts, and to that its score is added, in thousandths of the limit.
+ * So much less than the oldest's it must be for one that is larger. */
+static unsigned score_of(const struct points *p, unsigned i)
+{
+    const struct point *x = &p->list[i], *oldest = &p->list[0];
+    uint64_t more = x->resident > oldest->resident ? x->resident - oldest->resident : 0;
+    double part = p->memory == LIMIT_NONE ? 0 : (double)more / (double)p->memory * 1000;
+    double score = OLDEST_SCORE - part - i;
+
+    return score > AGED_SCORE_LEAST ? (unsigned)score : AGED_SCORE_LEAST;
+}
+
+/* Who is ended first when memory is short: the oldest, then the next; the newest after the interpreter, which has
+ * LIVE_OOM_SCORE (zygote/keep.c): none goes before the oldest unless it has more than eight tenths of the limit for
+ * itself. */
+static void set_scores(struct points *p)
+{
+    for (unsigned i = 0; i < p->n; i++)
+        tell_score(&p->list[i], i + 1 == p->n ? 0 : score_of(p, i));
+}
+
+/* Does not change while it sleeps. */
+static uint64_t resident(pid_t pid)
+{
+    char path[32], text[128];
+    struct err ignored;
+
+    snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+    if (fd_get_text(AT_FDCWD, path, text, sizeof(text), &ignored) < 0)
+        return 0;
+    const char *second = strchr(text, ' ');
+    return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
 /* It sees its line's end, and leaves. */
 static void drop(struct points *p, unsigned i)
 {
@@ -124,6 +190,7 @@ static void drop(struct points *p, unsigned i)
     tell_keeper(p, p->list[i].pid, false);
     p->n--;
     memmove(p->list + i, p->list + i + 1, (p->n - i) * sizeof(*p->list));
+    set_scores(p);
 }
 
 static void on_want(struct points *p, struct fields *f, const struct msg *m)
@@ -164,14 +231,14 @@ static void thin(struct points *p)
     drop(p, worst);
 }
 
-/* Of the bytes that copies of the workspace may take. */
-static uint64_t room_left(const struct points *p)
+/* One that has died while it worked: its death counts before the next cell does. */
+static void reap_holder(struct points *p)
 {
-    uint64_t used = 0;
+    pid_t pid = p->copies.ended;
+    int status;
 
-    for (unsigned i = 0; i < p->n; i++)
-        used += p->list[i].past.copied;
-    return used < p->copied_most ? p->copied_most - used : 0;
+    if (pid > 0 && waitpid(pid, &status, 0) == pid)
+        points_reaped(p, pid, status);
 }
 
 static void on_waits(struct points *p, struct fields *f, struct msg *m)
@@ -194,23 +261,24 @@ static void on_waits(struct points *p, struct fields *f, struct msg *m)
     if (p->n >= p->max)
         thin(p);
     struct point *last = p->n > 0 ? &p->list[p->n - 1] : NULL;
-    if (last)
-        tell_aged(last);
     struct point *x = &p->list[p->n];
     *x = (struct point){.pid = m->from,
                         .n = n,
                         .up_to = n,
                         .line = fd_steal(&line),
+                        .resident = resident(m->from),
                         .taken_ms = clock_wall_ms(),
                         .lost = strndup(lost, len)};
+    p->n++;
+    set_scores(p); /* copying may be what makes memory short */
     /* Before the interpreter goes on. A workspace that cannot be copied comes back as far as it was. */
     if (last && !p->touched)
         past_share(&x->past,
                    &last->past); /* with many files, looking at them takes longer than the fork */
     else
-        past_take(&x->past, last ? &last->past : NULL, room_left(p), &ignored);
+        past_take(&x->past, last ? &last->past : NULL, &p->copies, &ignored);
+    reap_holder(p);
     p->touched = false;
-    p->n++;
     tell_keeper(p, x->pid, true);
     reply(p, LINE_TAKEN);
 }
@@ -238,6 +306,28 @@ static void on_same(struct points *p, struct fields *f, const struct msg *m)
     x->up_to = n;
 }
 
+/* With a number that no guest can signal, as those that wait have. */
+static pid_t fork_holder(void *ctx)
+{
+    struct points *p = ctx;
+    pid_t pid = free_number();
+    ssize_t len = p->last_pid < 0 ? -1 : pread(p->last_pid, p->before, sizeof(p->before) - 1, 0);
+
+    if (pid == 0 || len <= 0 || p->expected || set_next(p, pid) < 0)
+        return -1;
+    p->before[len] = '\0';
+    pid_t made = fork();
+    if (made == 0)
+        return 0;
+    close_range_of_pids(p);
+    if (made > 0 && made != pid) /* somebody else's fork came in between */
+        kill(made, SIGKILL);
+    if (made != pid)
+        return -1;
+    tell_keeper(p, made, true);
+    return made;
+}
+
 void points_limit(struct points *p, unsigned max)
 {
     p->max = p->counted || max == 0 ? max : 1;
@@ -246,11 +336,19 @@ void points_limit(struct points *p, unsigned max)
         thin(p);
 }
 
-void points_begin(struct points *p, int setup, int line, bool counted)
+void points_memory(struct points *p, uint64_t memory)
+{
+    p->memory = memory;
+    p->copies.most = memory == LIMIT_NONE ? COPIED_MOST : memory / COPIED_SHARE;
+}
+
+void points_begin(struct points *p, int setup, int line, bool counted, uint64_t memory)
 {
     const int on = 1;
 
     p->counted = counted;
+    copies_init(&p->copies, 0, counted ? fork_holder : NULL, p);
+    points_memory(p, memory);
     points_limit(p, CHECKPOINTS_DEFAULT);
     p->setup = setup;
     p->line = line;
@@ -324,6 +422,10 @@ void points_reaped(struct points *p, pid_t pid, int status)
         reply(p, LINE_NO);
         return;
     }
+    bool waited = points_has(p, pid), held = copies_reaped(&p->copies, pid);
+    if (held)
+        tell_keeper(p, pid, false);
+    p->evicted += (waited || held) && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
     for (unsigned i = 0; i < p->n; i++)
         if (p->list[i].pid == pid) {
             if (p->waking && i == p->n - 1)
@@ -479,7 +581,7 @@ uint64_t points_weigh(const struct point *x)
     fields_init(&f, m.data, m.len);
     uint64_t bytes = m.type == WAITING_WEIGHT ? fields_get_u64(&f) : 0;
     msg_done(&m);
-    return fields_end(&f) ? bytes + x->past.copied : 0;
+    return fields_end(&f) ? bytes + past_weight(&x->past) : 0;
 }
 
 void points_branch(struct points *p, uint32_t n, struct msg *m)

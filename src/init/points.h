@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "box/box.h"
 #include "init/past.h"
+#include "init/copies.h"
 #include "wire/msg.h"
 
 #define POINTS BOX_WAITING_MAX
@@ -24,6 +25,8 @@ struct point {
     uint32_t undone_from, undone_to; /* but not after these, from which it was gone back; 0: none */
     bool gone_back;                  /* to up_to: what follows it is undone */
     int line;                        /* where it waits */
+    uint64_t resident;               /* bytes */
+    unsigned score;                  /* how soon it is ended when memory is short */
     int64_t taken_ms;
     char *lost;       /* a line each */
     struct past past; /* the workspace */
@@ -39,8 +42,10 @@ struct points {
     struct point list[POINTS]; /* the oldest first */
     unsigned n, max;
     bool counted;
+    uint64_t memory;      /* the session's limit */
     bool touched;         /* files have changed since the last one */
-    uint64_t copied_most; /* bytes of the workspace, for all of them */
+    struct copies copies; /* copies of the workspace, for all of them */
+    uint32_t evicted;     /* processes that were ended when memory was short */
     /* one is being forked: */
     pid_t expected;
     uint32_t seq;
@@ -56,7 +61,9 @@ struct points {
 /* While /proc/sys is still there. */
 void points_open_last_pid(struct points *p);
 /* Whether a cgroup counts the memory of those that wait; else one is kept at most. */
-void points_begin(struct points *p, int setup, int line, bool counted);
+void points_begin(struct points *p, int setup, int line, bool counted, uint64_t memory);
+/* What the session may use of it. */
+void points_memory(struct points *p, uint64_t memory);
 /* Have a branch's begin somewhere among the guest's. */
 void points_begin_numbers(struct points *p);
 /* At most so many are kept. */
@@ -83,3 +90,5 @@ uint64_t points_weigh(const struct point *x);
  * could be woken. */
 int points_woke(struct points *p, uint32_t *ret_n, int ret_fds[4], struct err *e);
 bool points_has(const struct points *p, pid_t pid);
+/* Has one of them been killed, and not been reaped yet? */
+bool points_dying(const struct points *p);

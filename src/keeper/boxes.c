@@ -293,7 +293,7 @@ static void on_waits(struct state *s, struct box *b, pid_t pid, bool waits)
 
     while (i < b->n_waiting && b->waiting[i] != pid)
         i++;
-    if (waits && i == b->n_waiting && i < BOX_WAITING_MAX)
+    if (waits && i == b->n_waiting && i < BOX_WAITING_MAX + 1)
         b->waiting[b->n_waiting++] = pid;
     else if (!waits && i < b->n_waiting)
         b->waiting[i] = b->waiting[--b->n_waiting];

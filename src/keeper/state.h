@@ -77,8 +77,9 @@ struct box {
     int ways[CGROUP_HIERARCHIES];  /* into the cgroup, as long */
     unsigned n_ways;
     int network_fd; /* init's, until the kernel process has it */
-    pid_t
-        waiting[BOX_WAITING_MAX]; /* numbers in the box of those that are not the guest's to end */
+    pid_t waiting
+        [BOX_WAITING_MAX +
+         1]; /* with the holder of their files: numbers in the box of those that are not the guest's to end */
     unsigned n_waiting;
     int live_fd; /* a kernel process that was one of them: its pidfd and, as we see it, its number */
     pid_t live_pid;

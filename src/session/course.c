@@ -302,6 +302,17 @@ static void ask_usage(struct session *s)
     s->course.awaited |= s->usage_req ? AWAIT_USAGE : 0;
 }
 
+/* Somebody was ended for want of memory: was it one of init's? */
+static void ask_evicted(struct session *s)
+{
+    struct course *k = &s->course;
+
+    if (s->usage.oom_kills == k->before.oom_kills)
+        return;
+    k->evicted_req = files_ask(s, FILE_EVICTIONS);
+    k->awaited |= k->evicted_req ? AWAIT_EVICTED : 0;
+}
+
 /* Behind the changes: what is dead has made them all; and behind the signals that were meant for it. */
 static void ask_restore(struct session *s)
 {
@@ -326,6 +337,7 @@ static void settle(struct session *s)
     meter_read(&s->meter, &s->usage);
     if (heard) {
         ask_usage(s);
+        ask_evicted(s);
         ask_restore(s);
     } else {
         s->broken = true;
@@ -364,7 +376,16 @@ void course_answer(struct session *s, unsigned what)
         finish(s);
 }
 
-void course_restored(struct session *s, uint32_t n, struct msg *m)
+void course_evicted(struct session *s, uint32_t n)
+{
+    if (n > s->evicted)
+        s->course.evicted = n - s->evicted;
+    s->evicted = n;
+    s->course.evicted_req = 0;
+    course_answer(s, AWAIT_EVICTED);
+}
+
+void course_restored(struct session *s, uint32_t n, const char *missing, struct msg *m)
 {
     struct course *k = &s->course;
 
@@ -382,6 +403,7 @@ void course_restored(struct session *s, uint32_t n, struct msg *m)
     if (session_take_sources(s, m, FROM_FILES) == 0) {
         k->restored = true;
         k->restored_to = n;
+        buf_add_text(&k->missing, missing);
         s->died = s->broken = false; /* but for what may still come of it */
     }
     course_answer(s, AWAIT_RESTORE);
@@ -441,6 +463,20 @@ void course_lost(struct session *s, const char *sentence)
     }
 }
 
+/* With the next cell. */
+static void tell_missing(struct session *s)
+{
+    cleanup_buf struct buf text = {0};
+
+    if (s->course.missing.len == 0)
+        return;
+    buf_add_text(&text, "retort: changed since, and not brought back: ");
+    for (const char *c = buf_text(&s->course.missing); *c; c++)
+        buf_add_fmt(&text, *c == '\n' ? ", " : "%c", *c);
+    buf_add_text(&text, "\n");
+    output_text(&s->out, OUTPUT_STDERR, text.data, text.len);
+}
+
 static void finish(struct session *s)
 {
     struct cell *c = s->cell;
@@ -466,6 +502,8 @@ static void finish(struct session *s)
         s->out = s->aside;
         s->aside = (struct collector){0};
     }
+    tell_missing(s);
+    buf_done(&s->course.missing);
     buf_done(&s->course.there);
     s->cell = NULL;
     s->state = IDLE;

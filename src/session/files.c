@@ -137,6 +137,8 @@ static void on_opened_in_vain(struct session *s, const struct msg *m)
 static int on_restored(struct session *s, uint32_t req, struct fields *f, struct msg *m)
 {
     uint32_t n = fields_get_u32(f);
+    size_t len;
+    const char *missing = fields_get_bytes(f, &len);
     struct stat st;
 
     if (!fields_end(f) || m->n_fds != FROM_FILES)
@@ -147,8 +149,9 @@ static int on_restored(struct session *s, uint32_t req, struct fields *f, struct
             (flags & O_ACCMODE) != (i == TO_STREAM ? O_WRONLY : O_RDONLY))
             return -1;
     }
+    cleanup_free char *text = utf8_repaired(missing, len);
     if (s->cell && (s->course.awaited & AWAIT_RESTORE) && req == s->course.restore_req)
-        course_restored(s, n, m);
+        course_restored(s, n, text, m);
     return 0;
 }
 
@@ -172,6 +175,17 @@ static int on_used(struct session *s, uint32_t req, struct fields *f)
     s->course.used_bytes = bytes;
     s->course.used_files = files;
     course_answer(s, AWAIT_SPACE);
+    return 0;
+}
+
+static int on_evicted(struct session *s, uint32_t req, struct fields *f)
+{
+    uint32_t n = fields_get_u32(f);
+
+    if (!fields_end(f))
+        return -1;
+    if (s->cell && req == s->course.evicted_req)
+        course_evicted(s, n);
     return 0;
 }
 
@@ -297,6 +311,8 @@ int files_handle(struct session *s, struct msg *m)
         return on_used(s, req, &f);
     case FILE_RESTORED:
         return on_restored(s, req, &f, m);
+    case FILE_EVICTED:
+        return on_evicted(s, req, &f);
     case FILE_USAGE_IS:
         return on_usage(s, req, &f);
     case FILE_POINT:

@@ -92,7 +92,14 @@ struct source {
 enum stop_reason { STOP_NONE, STOP_CLIENT, STOP_WALL, STOP_CPU };
 
 /* What a settling session waits for. */
-enum { AWAIT_CHANGES = 1, AWAIT_SPACE = 2, AWAIT_USAGE = 4, AWAIT_BARRIER = 8, AWAIT_RESTORE = 16 };
+enum {
+    AWAIT_CHANGES = 1,
+    AWAIT_SPACE = 2,
+    AWAIT_USAGE = 4,
+    AWAIT_BARRIER = 8,
+    AWAIT_RESTORE = 16,
+    AWAIT_EVICTED = 32
+};
 
 /* What is known about a running cell, besides what it printed. */
 struct course {
@@ -117,6 +124,9 @@ struct course {
     uint32_t restore_to; /* POINT_NEWEST, or where a rollback goes */
     uint32_t points_req; /* a rollback asks first: */
     bool reachable;
+    struct buf missing; /* files that a rollback could not bring back, a line each */
+    uint32_t evicted_req;
+    uint32_t evicted; /* of init's processes, for want of memory: they are no part of the cell */
     struct buf there; /* the states that there are, as text */
 };
 
@@ -195,6 +205,7 @@ struct session {
 
     uint32_t n_cells;
     uint32_t state_n; /* the cell after which it is what it is now */
+    uint32_t evicted; /* in all */
     struct cell *cell;
     struct course course;
     bool revived;        /* since the last cell */
@@ -336,7 +347,9 @@ void course_timer(struct session *s, int64_t now_us);
 void course_answer(struct session *s, unsigned what);
 /* Another interpreter has taken the dead one's place, with the state after cell n; these are its channel's
  * ends. */
-void course_restored(struct session *s, uint32_t n, struct msg *m);
+void course_restored(struct session *s, uint32_t n, const char *missing, struct msg *m);
+/* init says that so many of its processes have been ended for want of memory, in all. */
+void course_evicted(struct session *s, uint32_t n);
 /* init can answer nothing any more. */
 void course_init_gone(struct session *s);
 void course_usage(struct session *s, const struct meter_reading *r);

@@ -65,7 +65,10 @@ void files_tell_keep(struct session *s, unsigned checkpoints)
 {
     struct err ignored; /* then it is gone */
 
-    fields_put_u32(begin(s, FILE_KEEP, vessel_req(s->vessel)), checkpoints);
+    struct buf *b = begin(s, FILE_KEEP, vessel_req(s->vessel));
+
+    fields_put_u32(b, checkpoints);
+    fields_put_u64(b, s->limits.memory);
     post(s, NULL, &ignored);
 }
 

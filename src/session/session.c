@@ -121,6 +121,9 @@ int session_take_sources(struct session *s, struct msg *m, unsigned n)
 
 void session_created(struct session *s, uint32_t box, struct fields *f, struct msg *m)
 {
+    struct limits usual;
+
+    limits_default(&usual);
     s->box = box;
     s->has_box = true;
     s->from_pool = fields_get_u8(f) != 0;
@@ -131,7 +134,7 @@ void session_created(struct session *s, uint32_t box, struct fields *f, struct m
         session_failed(s, "the keeper's answer cannot be understood");
         return;
     }
-    if (s->checkpoints != CHECKPOINTS_DEFAULT)
+    if (s->checkpoints != CHECKPOINTS_DEFAULT || s->limits.memory != usual.memory)
         files_tell_keep(s, s->checkpoints);
     meter_read(&s->meter, &s->usage);
     if (s->meter.kind == METER_NONE)
@@ -152,6 +155,8 @@ void session_free(struct session *s)
     if (s->next)
         s->next->prev = s->prev;
     cell_free(s->cell);
+    buf_done(&s->course.missing);
+    buf_done(&s->course.there);
     output_done(&s->out);
     output_done(&s->aside);
     free(s);

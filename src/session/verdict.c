@@ -62,7 +62,7 @@ static void name_time(const struct session *s, struct cell *c)
 /* By the meter, which knows since when, or by init's word where there is no meter. */
 static bool was_short(const struct session *s)
 {
-    return s->memory_short || s->usage.oom_kills > s->course.before.oom_kills;
+    return s->memory_short || s->usage.oom_kills - s->course.before.oom_kills > s->course.evicted;
 }
 
 void verdict_say_death(const struct session *s, struct cell *c)
@@ -164,7 +164,7 @@ static void judge_meetings(const struct session *s, struct cell *c)
 {
     const struct course *k = &s->course;
 
-    if (s->usage.oom_kills > k->before.oom_kills)
+    if (was_short(s))
         name_memory(s, c);
     judge_space(s, c);
     if (s->usage.pids_refused > k->before.pids_refused)

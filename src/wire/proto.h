@@ -10,6 +10,7 @@
  *   line           init ⇄ kernel process    msg.h     the kernel's side is hostile
  *   waiting        init ⇄ one that waits    msg.h
  *   handover       init → a branch's init   msg.h
+ *   holder         init ⇄ its holder        msg.h
  *
  * "Owner" is whoever owns sessions: the CLI, or the gate of a server.
  */
@@ -65,8 +66,11 @@ enum file_msg {
                          state after this cell, and make the workspace what it was then. POINT_NEWEST:
                          the newest, and the workspace stays */
     FILE_POINTS = 10, /* u32 req: which states are kept */
-    FILE_KEEP = 11, /* u32 req, u32 n: so many at most, where it is not CHECKPOINTS_DEFAULT; has no
-                         answer */
+    FILE_KEEP = 11,   /* u32 req, u32 n, u64 memory: so many at most, where it is not
+                         CHECKPOINTS_DEFAULT, of a session with this limit; has no answer */
+    FILE_EVICTIONS =
+        12, /* u32 req: how many of its own processes have been ended for want of memory,
+                            since the box was made */
 
     FILE_DONE = 16,     /* u32 req, u32 errno (0: done), text reason */
     FILE_OPENED = 17,   /* u32 req; fd */
@@ -78,8 +82,10 @@ enum file_msg {
     FILE_ENTRIES = 21,  /* u32 req, then as many as fit: u64 size, u64 mtime_ns, bytes path; then
                            FILE_DONE ends the list (E2BIG: there are more) */
     FILE_RESTORED =
-        22, /* u32 req, u32 n: the state is that after cell n; fds: the cell's frames, where
-                           orders go, stdout, stderr. ENOENT: none waits */
+        22, /* u32 req, u32 n: the state is that after cell n; bytes files that could not be
+                           brought back (a line each); fds: the cell's frames, where orders go, stdout,
+                           stderr. ENOENT: none waits */
+    FILE_EVICTED = 24, /* u32 req, u32 processes */
     FILE_POINT =
         23, /* u32 req, u32 n, u32 up to which cell nothing changed, u32 and u32 which of them
                            are undone (0, 0: none), u64 ms since 1970, u64 bytes that it alone has, bytes
@@ -174,7 +180,7 @@ enum line_msg {
 
 enum waiting_msg {
     WAITING_WAKE = 1,   /* fds: stdout, stderr, the cell's frames, its orders, the line */
-    WAITING_AGED = 2,   /* others are newer: be ended first */
+    WAITING_SCORE = 2,  /* u32 how soon it is ended when memory is short (oom_score_adj) */
     WAITING_WEIGH = 3,  /* how much has it alone? */
     WAITING_BRANCH = 4, /* fds as in enum branch_fd: fork a kernel process for that box */
 
@@ -203,4 +209,13 @@ enum handover_msg {
     HANDOVER_ENTRY =
         1, /* u32 mode, u64 mtime_ns, u64 size, u64 offset, text path, text target; fd: a regular
                           file's contents */
+};
+
+/* Copies of the workspace (init/copies.c): where in its memory, and how much. */
+enum holder_msg {
+    HOLDER_PUT = 1,  /* u64 0, u64 size; fd: copy this; the answer: u64 where, 0: it is not */
+    HOLDER_GET = 2,  /* u64 where, u64 size; fd: write it there; the answer: u64 whether it is */
+    HOLDER_DROP = 3, /* u64 where, u64 size; has no answer */
+
+    HOLDER_ANSWER = 16,
 };

@@ -19,6 +19,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -35,11 +36,11 @@
 #include "zygote/branch.h"
 
 #define HIGH_FD 3000 /* out of the way of what the guest has open */
-#define WAITING_OOM_SCORE "200"
-#define LIVE_OOM_SCORE "500"
-#define AGED_OOM_SCORE "900"
+#define WAITING_OOM_SCORE "0"
+#define LIVE_OOM_SCORE "200"
 #define LOST_MAX 2000
 #define PATIENCE_MS 1000
+#define FILES_MS 60000 /* while init copies what has changed in the workspace */
 
 static struct msg in; /* 64 KiB: not on the stack */
 
@@ -228,6 +229,17 @@ static void tell_weight(int line)
         _exit(0);
 }
 
+static void take_score(int fd)
+{
+    char text[16];
+    struct fields f;
+
+    fields_init(&f, in.data, in.len);
+    int len = snprintf(text, sizeof(text), "%u", fields_get_u32(&f));
+    if (write(fd, text, (size_t)len) < 0)
+        _exit(1);
+}
+
 /* Until init asks for a successor: that is a fork of ours, with a number that it may signal itself by. We
  * go on waiting, for the next time. What init has sent are the successor's descriptors. True: it is one for
  * another box. */
@@ -246,9 +258,8 @@ static bool sleep_on(struct own *o)
             break;
         if (in.type == WAITING_WEIGH)
             tell_weight(o->line);
-        if (in.type == WAITING_AGED &&
-            write(o->oom_score, AGED_OOM_SCORE, strlen(AGED_OOM_SCORE)) < 0)
-            _exit(1);
+        if (in.type == WAITING_SCORE)
+            take_score(o->oom_score);
     }
     fd_close(&o->line);
     fd_close(&o->oom_score);
@@ -306,13 +317,13 @@ static bool wait_here(uint32_t n, struct buf *lost)
 /* ---- the live one ---- */
 
 /* init's answer; the guest may have closed the line, or read from it. */
-static bool hear(uint32_t seq, uint32_t wanted)
+static bool hear(uint32_t seq, uint32_t wanted, int patience_ms)
 {
     struct pollfd line = {.fd = BOX_INIT_FD, .events = POLLIN};
     struct fields f;
     struct err e;
 
-    while (poll(&line, 1, PATIENCE_MS) > 0 && msg_recv(BOX_INIT_FD, &in, &e) > 0) {
+    while (poll(&line, 1, patience_ms) > 0 && msg_recv(BOX_INIT_FD, &in, &e) > 0) {
         fields_init(&f, in.data, in.len);
         bool ours = fields_get_u32(&f) == seq && fields_end(&f);
         msg_done(&in);
@@ -330,7 +341,7 @@ static bool ask(uint32_t seq, uint32_t n)
     msg_begin(&b, LINE_WANT);
     fields_put_u32(&b, seq);
     fields_put_u32(&b, n);
-    return msg_send(BOX_INIT_FD, &b, NULL, 0, &e) == 0 && hear(seq, LINE_GO);
+    return msg_send(BOX_INIT_FD, &b, NULL, 0, &e) == 0 && hear(seq, LINE_GO, PATIENCE_MS);
 }
 
 PyObject *same(PyObject *self, PyObject *args)
@@ -370,7 +381,7 @@ static pid_t fork_to_wait(uint32_t n, bool *ret_waits)
     pid_t pid = fork_apart();
     if (pid < 0)
         call_off(seq);
-    *ret_waits = pid > 0 && hear(seq, LINE_TAKEN);
+    *ret_waits = pid > 0 && hear(seq, LINE_TAKEN, FILES_MS);
     return pid;
 }
 

@@ -182,6 +182,78 @@ class Back(api.Case):
         self.assertEqual(api.result(self.s.cell("f.write('X'); f.flush(); f.tell(), open('log').read()")), "(4, 'abcX')")
 
 
+class Pressure(api.Case):
+    """When memory is short: the oldest first, then copies of files, and never the cell that needs it."""
+
+    FILL = "y = []\nfor i in range({0} // 4): y.append(bytearray(4 << 20))\nlen(y)"
+
+    def setUp(self):
+        self.s = self.session(limits={"memory": "400m"})
+
+    def listed(self):
+        return [p["n"] for p in self.s.client.get(self.s.path + "/checkpoints").json["checkpoints"]]
+
+    def test_the_oldest_go_first(self):
+        for i in range(1, 8):
+            self.s.cell(f"x = bytes([{i}]) * (40 << 20)")
+        self.assertTrue(api.wait_until(lambda: self.listed()[-7:] == [1, 2, 3, 4, 5, 6, 7]))
+        cell = self.s.cell(self.FILL.format(200))
+        self.assertEqual((cell["status"], cell.get("limit")), ("ok", None))
+        self.assertLessEqual(cell["receipt"]["peak_memory"], 400 << 20)
+        left = [n for n in self.listed() if n <= 7]
+        self.assertLess(len(left), 6)
+        self.assertEqual(left, [1, 2, 3, 4, 5, 6, 7][-len(left):])
+        cell = self.s.cell(self.FILL.format(400))
+        self.assertEqual((cell["status"], cell["limit"]["kind"], cell["restored_to"]), ("limit", "memory", 8))
+        self.assertEqual(api.result(self.s.cell("x[0], len(y)")), "(7, 50)")
+
+    def test_one_that_has_gone_back_is_the_newest(self):
+        self.s.cell("x = [1]")
+        self.s.cell("x.append(2)")
+        self.s.cell("x.append(3)")
+        self.s.cell("1")
+        self.assertEqual(self.s.client.post(self.s.path + "/rollback", to=1).status, 200)
+        cell = self.s.cell(self.FILL.format(600))
+        self.assertEqual((cell["status"], cell["restored_to"]), ("limit", 1))
+        self.assertEqual(api.result(self.s.cell("x")), "[1]")
+
+    def test_copies_make_room(self):
+        self.s.cell("f = open('big', 'wb'); _ = [f.write(b'a' * (1 << 20)) for _ in range(80)]; f.close()")
+        self.s.cell("1")
+        cell = self.s.cell(self.FILL.format(260))
+        self.assertEqual((cell["status"], cell.get("limit")), ("ok", None))
+        self.s.cell("y = 0; open('big', 'wb').write(b'd')")
+        self.s.cell("1")
+        self.assertEqual(self.s.client.post(self.s.path + "/rollback", to=2).status, 200)
+        cell = self.s.cell("open('big').read()")
+        self.assertEqual(api.result(cell), "'d'")
+        self.assertIn("not brought back: big\n", api.text(cell, "stderr"))
+
+    def test_no_copy_costs_the_session(self):
+        self.s.cell("x = b'1' * (250 << 20)")
+        self.s.cell("f = open('big', 'wb'); _ = [f.write(b'a' * (1 << 20)) for _ in range(90)]; f.close()")
+        cell = self.s.cell("len(x)")
+        self.assertEqual((cell["status"], api.result(cell), cell.get("limit")), ("ok", str(250 << 20), None))
+        self.assertEqual(api.text(cell, "stderr"), "")
+        self.s.cell("open('big', 'wb').write(b'b')")
+        self.s.cell("1")
+        self.assertEqual(self.s.client.post(self.s.path + "/rollback", to=3).status, 200)
+        cell = self.s.cell("open('big', 'rb').read()")
+        self.assertEqual(api.result(cell), "b'b'")
+        self.assertIn("not brought back: big\n", api.text(cell, "stderr"))
+
+    def test_copies_have_their_share(self):
+        """Of many small steps too, whose checkpoints are long gone."""
+        for i in range(20):
+            self.s.cell(f"open('f{i}', 'wb').write(bytes(8 << 20)); None")
+        self.s.cell("import os; [os.unlink(f'f{i}') for i in range(20)]")
+        self.s.cell("1")
+        self.assertEqual(self.s.client.post(self.s.path + "/rollback", to=20).status, 200)
+        back = int(api.result(self.s.cell("import os; sum(os.path.getsize(f) == 8 << 20 for f in os.listdir())")))
+        self.assertGreater(back, 8)
+        self.assertLess(back, 20)
+
+
 class Undo(api.Case):
     def setUp(self):
         self.s = self.session()

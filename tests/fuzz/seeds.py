@@ -62,7 +62,7 @@ FRAMES = {
 
 # Answers of init. Requests count from 1: CREATE is 1, the first FILE_USAGE 2, CHANGES 3, USAGE 4, then
 # the owner's GET 5, SPACE 6, DELETE 7, PUT 8, LIST 9, and what comes next 10.
-FILE_DONE, OPENED, CHANGE, USED, USAGE_IS, ENTRIES, RESTORED = range(16, 23)
+FILE_DONE, OPENED, CHANGE, USED, USAGE_IS, ENTRIES, RESTORED, POINT, EVICTED = range(16, 25)
 
 
 def message(kind, fields, flags=0):
@@ -95,8 +95,8 @@ FILES = {
     "unasked": message(OPENED, u32(99), 1) + change(98, b"a") + ended + usage,
     "again": usage + ended + message(FILE_DONE, u32(10) + u32(28) + text(b"no"), 2),
     "restored": message(USAGE_IS, u32(4) + u64(1000) + u64(4096) + u64(0), 32) + ended +
-                message(RESTORED, u32(10) + u32(4), 64) + done_with(99, 0, b"", 2),
-    "not-pipes": message(USED, u32(99) + u64(1) + u64(2), 32) + message(RESTORED, u32(10) + u32(4), 1),
+                message(RESTORED, u32(10) + u32(4) + text(b"a\nb"), 64) + done_with(99, 0, b"", 2),
+    "not-pipes": message(USED, u32(99) + u64(1) + u64(2), 32) + message(RESTORED, u32(10) + u32(4) + text(b""), 1),
     "asked": message(OPENED, u32(5), 1) + message(USED, u32(6) + u64(1) + u64(2)) +
              done_with(7) + done_with(8) + entries(9, b"a", b"a/b") + entries(9, b"b") + done_with(9) +
              usage + ended,

@@ -353,9 +353,14 @@ bool fake_heard(struct fake *f, struct frame *ret)
 
 /* ---- init ---- */
 
-static void put_answer(struct buf *b, uint32_t type, uint32_t req)
+static void put_answer(struct buf *b, const struct fake *f, uint32_t type, uint32_t req)
 {
     switch (type) {
+    case FILE_EVICTIONS:
+        msg_begin(b, FILE_EVICTED);
+        fields_put_u32(b, req);
+        fields_put_u32(b, f->evicted);
+        break;
     case FILE_SPACE:
         msg_begin(b, FILE_USED);
         fields_put_u32(b, req);
@@ -395,7 +400,7 @@ void fake_init_answers(struct fake *f)
             f->restore_req = req;
             continue;
         }
-        put_answer(&b, m.type, req);
+        put_answer(&b, f, m.type, req);
         if (msg_send(f->files, &b, NULL, 0, &e) < 0)
             return; /* the owner gave this init up */
         fake_turn(f);
@@ -430,6 +435,7 @@ void fake_restored(struct fake *f, uint32_t req, uint32_t n, const int *fds, uns
     msg_begin(&b, FILE_RESTORED);
     fields_put_u32(&b, req);
     fields_put_u32(&b, n);
+    fields_put_text(&b, f->missing ? f->missing : "");
     assert_that(msg_send(f->files, &b, fds, n_fds, &e) == 0);
     fake_turn(f);
 }

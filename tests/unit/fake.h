@@ -41,6 +41,8 @@ struct fake {
 
     bool restores;        /* init is silent about FILE_RESTORE, and the test answers */
     uint32_t restore_req; /* that was asked for */
+    const char *missing;  /* files that it could not bring back; NULL: none */
+    uint32_t evicted;     /* processes of init's that were ended for want of memory */
 };
 
 /* A vessel whose session is still opening. */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,19 +10,32 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/fd.h"
 #include "init/past.h"
+#include "init/copies.h"
 #include "workspace.h"
 
 #define PLENTY (1u << 30)
+#define PAGE 4096u
+
+static struct copies copies;
+static bool held; /* by a process of its own */
+
+static pid_t make_holder(void *ctx)
+{
+    (void)ctx;
+    return fork();
+}
 
 static int set_up(void **state)
 {
     (void)state;
+    copies_init(&copies, PLENTY, held ? make_holder : NULL, NULL);
     workspace_open();
     workspace_write("a", "one");
     workspace_write("d/b", "two");
@@ -33,6 +47,11 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
+    assert_int_equal(copies.used, 0); /* nothing is left */
+    pid_t holder = copies.holder;
+    copies_forget(&copies);
+    if (holder > 0)
+        assert_int_equal(waitpid(holder, NULL, 0), holder);
     workspace_close();
     return 0;
 }
@@ -42,16 +61,26 @@ static struct past take(const struct past *before)
     struct past p;
     struct err e;
 
-    assert_int_equal(past_take(&p, before, PLENTY, &e), 0);
+    assert_int_equal(past_take(&p, before, &copies, &e), 0);
     return p;
+}
+
+/* What could not be brought back. */
+static const char *not_restored(const struct past *p)
+{
+    static char names[256];
+    cleanup_buf struct buf missing = {0};
+    struct err e = {0};
+
+    if (past_restore(p, &missing, &e) < 0)
+        fail_msg("%s", e.text);
+    snprintf(names, sizeof(names), "%s", buf_text(&missing));
+    return names;
 }
 
 static void restore(const struct past *p)
 {
-    struct err e = {0};
-
-    if (past_restore(p, &e) < 0)
-        fail_msg("%s", e.text);
+    assert_string_equal(not_restored(p), "");
 }
 
 static void check_first(void)
@@ -139,19 +168,75 @@ static void an_open_file_is_the_same_file(void **state)
 
 static void what_is_too_large_is_told(void **state)
 {
-    struct past p;
-    struct err e;
     (void)state;
-
-    workspace_write("e", "this is more than ten bytes");
-    assert_int_equal(past_take(&p, NULL, 10, &e), 0);
+    workspace_write("e", "there is no room for a third");
+    copies.most = 2 * PAGE;
+    struct past p = take(NULL);
     restore(&p); /* nobody has changed it */
     workspace_write("a", "x");
     workspace_write("e", "y");
-    assert_int_equal(past_restore(&p, &e), -1);
-    assert_non_null(strstr(e.text, "e was too large"));
+    assert_string_equal(not_restored(&p), "e");
     check_first();
     past_done(&p);
+}
+
+static void room_is_given_back(void **state)
+{
+    (void)state;
+    struct past first = take(NULL);
+    assert_int_equal(copies.used, 2 * PAGE);
+    workspace_write("a", "changed");
+    struct past second = take(&first);
+    assert_int_equal(copies.used, 3 * PAGE);
+    past_done(&first); /* what the second has too stays */
+    assert_int_equal(copies.used, 2 * PAGE);
+    workspace_write("a", "x");
+    workspace_write("d/b", "y");
+    restore(&second);
+    assert_true(workspace_has("a", "changed") && workspace_has("d/b", "two"));
+    past_done(&second);
+}
+
+static void what_is_lost_is_told_and_copied_anew(void **state)
+{
+    (void)state;
+    struct past first = take(NULL);
+    workspace_write("a", "changed");
+    if (copies.holder > 0) { /* as the kernel does when memory is short */
+        kill(copies.holder, SIGKILL);
+        assert_int_equal(waitpid(copies.holder, NULL, 0), copies.holder);
+        assert_true(copies_reaped(&copies, copies.holder));
+        assert_int_equal(past_weight(&first), 0);
+    } else {
+        copies_forget(&copies);
+    }
+    assert_int_equal(copies.used, 0);
+    assert_string_equal(not_restored(&first), "a");
+    assert_true(workspace_has("a", "changed"));
+    struct past second = take(&first);
+    assert_int_equal(copies.used, 2 * PAGE);
+    workspace_write("d/b", "x");
+    restore(&second);
+    assert_true(workspace_has("a", "changed") && workspace_has("d/b", "two"));
+    past_done(&first);
+    past_done(&second);
+}
+
+/* Nobody has told us yet. */
+static void a_holder_that_has_just_died(void **state)
+{
+    (void)state;
+    struct past first = take(NULL);
+    if (copies.holder > 0) {
+        pid_t holder = copies.holder;
+        kill(holder, SIGKILL);
+        assert_int_equal(waitpid(holder, NULL, 0), holder);
+        workspace_write("a", "changed");
+        struct past second = take(&first);
+        past_done(&second);
+        assert_true(copies_reaped(&copies, holder));
+    }
+    past_done(&first);
 }
 
 static void modes_and_times_come_back(void **state)
@@ -174,13 +259,15 @@ static void modes_and_times_come_back(void **state)
 
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(everything_comes_back, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(kinds_change_places, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(moments_share_what_stays, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_open_file_is_the_same_file, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_too_large_is_told, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(modes_and_times_come_back, set_up, tear_down),
+        TEST(everything_comes_back),       TEST(kinds_change_places),
+        TEST(moments_share_what_stays),    TEST(an_open_file_is_the_same_file),
+        TEST(what_is_too_large_is_told),   TEST(modes_and_times_come_back),
+        TEST(room_is_given_back),          TEST(what_is_lost_is_told_and_copied_anew),
+        TEST(a_holder_that_has_just_died),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    held = true;
+    return failed + cmocka_run_group_tests_name("with a holder", tests, NULL, NULL);
 }

@@ -292,6 +292,23 @@ static void a_child_out_of_memory_is_noted(void **state)
     assert_int_equal(f.cell->limit.kind, LIMIT_KIND_NONE);
 }
 
+/* Nobody of the guest's. */
+static void checkpoints_that_make_room_are_not_noted(void **state)
+{
+    (void)state;
+    open_with(NULL, NULL, METER_V1);
+    fake_run(&f, "…");
+    fake_meter(&f, OOM, "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
+    f.evicted = 2;
+    fake_finish(&f, DONE_OK);
+    assert_int_equal(f.cell->limit.kind, LIMIT_KIND_NONE);
+    fake_run(&f, "…");
+    fake_meter(&f, OOM, "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n");
+    f.evicted = 3;
+    fake_finish(&f, DONE_OK);
+    assert_int_equal(f.cell->limit.kind, LIMIT_KIND_MEMORY);
+}
+
 static void refused_processes_are_noted(void **state)
 {
     (void)state;
@@ -447,6 +464,7 @@ int main(void)
         test(out_of_memory_by_the_keepers_word),
         test(out_of_memory_by_the_meter),
         test(a_child_out_of_memory_is_noted),
+        test(checkpoints_that_make_room_are_not_noted),
         test(refused_processes_are_noted),
         test(the_peak_is_the_cells_own),
         test(a_full_workspace_is_noted),

@@ -88,6 +88,20 @@ static void a_crash_is_told_and_the_session_goes_on(void **state)
     assert_goes_on(4);
 }
 
+static void files_that_are_missing_are_told(void **state)
+{
+    (void)state;
+    f.missing = "a\nd/b";
+    crash();
+    fake_successor(&f, ends);
+    fake_restored(&f, f.restore_req, 4, ends, 4);
+    fake_run(&f, "x");
+    fake_finish(&f, DONE_OK);
+    assert_int_equal(f.cell->outputs[0].kind, OUTPUT_STDERR);
+    assert_string_equal(f.cell->outputs[0].text,
+                        "retort: changed since, and not brought back: a, d/b\n");
+}
+
 static void the_next_death_is_survived_too(void **state)
 {
     (void)state;
@@ -569,6 +583,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_crash_is_told_and_the_session_goes_on),
+        TEST(files_that_are_missing_are_told),
         TEST(the_next_death_is_survived_too),
         TEST(none_waits),
         TEST(one_that_is_killed_for_its_time_is_restored),

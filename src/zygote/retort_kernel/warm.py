@@ -29,7 +29,7 @@ from .streams import Pipe, text_stream
 
 HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 STDOUT, STDERR = 1, 2
-OOM_SCORE = 500  # when memory is short, a session goes before anything of the host's
+OOM_SCORE = 200  # when memory is short, a session goes before what is like it on the host
 ROUNDS = 24  # of the short warm-up cells: enough for CPython to specialise its bytecode
 
 SHORT = (
