@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/mman.h>
@@ -42,14 +43,11 @@ static bool read_all(int from, char *to, uint64_t size)
 
 static char *take_in(int from, uint64_t size)
 {
-    if (size == 0)
-        return NULL;
-    char *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED)
-        return NULL;
-    if (read_all(from, at, size))
+    char *at = malloc(size);
+
+    if (at && read_all(from, at, size))
         return at;
-    munmap(at, size);
+    free(at);
     return NULL;
 }
 
@@ -75,7 +73,7 @@ static void serve(struct msg *m)
     else if (m->type == HOLDER_GET)
         answer(m->n_fds == 1 && fd_write_all(m->fds[0], at, size) == 0);
     else
-        munmap(at, size);
+        free(at);
     msg_done(m);
 }
 
@@ -143,40 +141,48 @@ static int order(struct copies *c, uint32_t type, const struct piece *x, const i
     return msg_send(c->line, &b, fd, fd != NULL, e);
 }
 
+static int lose(struct copies *c, struct err *e)
+{
+    if (c->holder > 0)
+        kill(c->holder, SIGKILL);
+    copies_forget(c);
+    return err_set(e, ENOMEM, "the copies are gone");
+}
+
 /* It answers in order. A death is an answer too. */
-static int ask(struct copies *c, uint32_t type, const struct piece *x, int fd, uint64_t *ret,
-               struct err *e)
+static int hear(struct copies *c, uint64_t *ret, struct err *e)
 {
     struct pollfd line = {.fd = c->line, .events = POLLIN};
     static struct msg m;
     struct fields f;
 
-    if (order(c, type, x, &fd, e) < 0 || poll(&line, 1, PATIENCE_MS) <= 0 ||
-        msg_recv(c->line, &m, e) <= 0) {
-        kill(c->holder, SIGKILL);
-        copies_forget(c);
-        return err_set(e, ENOMEM, "the copies are gone");
-    }
+    if (poll(&line, 1, PATIENCE_MS) <= 0 || msg_recv(c->line, &m, e) <= 0)
+        return lose(c, e);
     fields_init(&f, m.data, m.len);
     *ret = fields_get_u64(&f);
     msg_done(&m);
     return 0;
 }
 
-static int held_put(struct copies *c, int from, uint64_t size, struct piece *x, struct err *e)
+static int held_put(struct copies *c, int from, struct piece *x, struct err *e)
 {
-    const struct piece wanted = {.size = size};
-
-    if (start_holder(c, e) < 0 || ask(c, HOLDER_PUT, &wanted, from, &x->at, e) < 0)
+    if (c->n_due == COPIES_DUE)
+        copies_settle(c);
+    if (start_holder(c, e) < 0)
         return -1;
-    return x->at ? 0 : err_set(e, EIO, "cannot copy it");
+    if (order(c, HOLDER_PUT, x, &from, e) < 0)
+        return lose(c, e);
+    c->due[c->n_due++] = x;
+    return 0;
 }
 
 static int held_get(struct copies *c, const struct piece *x, int to, struct err *e)
 {
-    uint64_t whole;
+    uint64_t whole = 0;
 
-    if (ask(c, HOLDER_GET, x, to, &whole, e) < 0)
+    if (order(c, HOLDER_GET, x, &to, e) < 0)
+        return lose(c, e);
+    if (hear(c, &whole, e) < 0)
         return -1;
     return whole ? 0 : err_set(e, EIO, "cannot write it");
 }
@@ -201,15 +207,15 @@ static int send_all(int to, int from, uint64_t at, uint64_t size, struct err *e)
     return 0;
 }
 
-static int own_put(struct copies *c, int from, uint64_t size, struct piece *x, struct err *e)
+static int own_put(struct copies *c, int from, struct piece *x, struct err *e)
 {
     if (c->fd < 0)
         c->fd = make_file();
     if (c->fd < 0 || lseek(c->fd, (off_t)c->end, SEEK_SET) < 0)
         return err_set(e, errno, "cannot make room for copies");
     x->at = c->end;
-    c->end += whole_pages(size); /* it only grows; what is dropped becomes a hole */
-    return send_all(c->fd, from, 0, size, e);
+    c->end += whole_pages(x->size); /* it only grows; what is dropped becomes a hole */
+    return send_all(c->fd, from, 0, x->size, e);
 }
 
 static void own_drop(struct copies *c, const struct piece *x)
@@ -232,6 +238,9 @@ void copies_forget(struct copies *c)
     fd_close(&c->fd);
     c->ended = c->holder;
     c->holder = 0;
+    for (unsigned i = 0; i < c->n_due; i++)
+        *c->due[i] = (struct piece){0};
+    c->n_due = 0;
     c->used = c->end = 0;
     c->life++;
 }
@@ -251,18 +260,37 @@ bool copies_has(const struct copies *c, const struct piece *x)
     return x->life == c->life;
 }
 
-int copies_put(struct copies *c, int from, uint64_t size, struct piece *ret, struct err *e)
+static void give_up(struct copies *c, struct piece *x)
+{
+    if (copies_has(c, x))
+        c->used -= whole_pages(x->size);
+    *x = (struct piece){0};
+}
+
+void copies_put(struct copies *c, int from, uint64_t size, struct piece *ret)
 {
     uint64_t room = whole_pages(size);
-    struct piece x = {.size = size, .life = c->life};
+    struct err ignored;
 
+    *ret = (struct piece){0};
     if (room < size || room > c->most || c->used > c->most - room)
-        return err_set(e, EFBIG, "it is too large to be kept");
-    if (size > 0 && (c->fork ? held_put(c, from, size, &x, e) : own_put(c, from, size, &x, e)) < 0)
-        return -1;
+        return;
+    *ret = (struct piece){.size = size, .life = c->life};
     c->used += room;
-    *ret = x;
-    return 0;
+    if (size > 0 &&
+        (c->fork ? held_put(c, from, ret, &ignored) : own_put(c, from, ret, &ignored)) < 0)
+        give_up(c, ret);
+}
+
+void copies_settle(struct copies *c)
+{
+    unsigned n = c->n_due;
+    struct err ignored;
+
+    for (unsigned i = 0; i < n && c->n_due > 0; i++)
+        if (hear(c, &c->due[i]->at, &ignored) == 0 && c->due[i]->at == 0)
+            give_up(c, c->due[i]);
+    c->n_due = 0;
 }
 
 int copies_get(struct copies *c, const struct piece *x, int to, struct err *e)

@@ -14,17 +14,7 @@
 
 #include "base/err.h"
 
-struct copies {
-    pid_t (*fork)(void *ctx); /* makes the holder as fork does; NULL: init has them */
-    void *ctx;
-    uint64_t most, used; /* bytes */
-    uint32_t life;       /* which holder this is: what an earlier one had is gone */
-    pid_t holder;
-    pid_t ended; /* one before it, that is dying or dead, and not reaped yet */
-    int line;    /* to it */
-    int fd;      /* where init has them, up to: */
-    uint64_t end;
-};
+#define COPIES_DUE 32
 
 /* One of them, that is there or was. */
 struct piece {
@@ -33,9 +23,25 @@ struct piece {
     uint32_t life; /* 0: none */
 };
 
+struct copies {
+    pid_t (*fork)(void *ctx); /* makes the holder as fork does; NULL: init has them */
+    void *ctx;
+    uint64_t most, used; /* bytes */
+    uint32_t life;       /* which holder this is: what an earlier one had is gone */
+    pid_t holder;
+    pid_t ended;                   /* one before it, that is dying or dead, and not reaped yet */
+    int line;                      /* to it */
+    struct piece *due[COPIES_DUE]; /* what it has been asked for, in order */
+    unsigned n_due;
+    int fd; /* where init has them, up to: */
+    uint64_t end;
+};
+
 void copies_init(struct copies *c, uint64_t most, pid_t (*fork)(void *ctx), void *ctx);
-/* Copy so many bytes of a file, from its beginning. -1: not all of it is there, or there is no room. */
-int copies_put(struct copies *c, int from, uint64_t size, struct piece *ret, struct err *e);
+/* Copy so many bytes of a file, from its beginning. *ret is right after copies_settle, and stays in its place until
+ * then: none, where not all of it was there, or there is no room. */
+void copies_put(struct copies *c, int from, uint64_t size, struct piece *ret);
+void copies_settle(struct copies *c);
 /* Is it still there? */
 bool copies_has(const struct copies *c, const struct piece *x);
 /* Write it to a file, where that stands. */

@@ -47,14 +47,13 @@ void past_done(struct past *p)
 
 /* ---- taking ---- */
 
-static uint64_t copy_in(struct copies *s, struct version *v)
+static void copy_in(struct copies *copies, struct version *v)
 {
     struct err ignored;
     cleanup_fd int fd = files_open(v->as.path, &ignored);
 
-    if (fd < 0 || copies_put(s, fd, v->as.size, &v->contents, &ignored) < 0)
-        return 0;
-    return v->as.size;
+    if (fd >= 0)
+        copies_put(copies, fd, v->as.size, &v->contents);
 }
 
 static char *read_target(const char *path)
@@ -122,10 +121,13 @@ int past_take(struct past *ret, const struct past *before, struct copies *copies
         } else {
             v = version_new(&now.list[i]);
             if (S_ISREG(v->as.mode))
-                ret->copied += copy_in(copies, v);
+                copy_in(copies, v);
         }
         ret->list[ret->n++] = v;
     }
+    copies_settle(copies);
+    for (unsigned i = 0; i < ret->n; i++)
+        ret->copied += ret->list[i]->refs == 1 ? ret->list[i]->contents.size : 0;
     ret->life = copies->life;
     snapshot_done(&now);
     return 0;
