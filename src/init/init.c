@@ -744,6 +744,8 @@ void init_run(struct box_init *b, const struct init_ends *ends)
         close(HANDOVER_FD);
     in.points.branch = b->branch;
     points_begin(&in.points, in.setup, LINE_FD, b->plan->has_cgroup, b->plan->memory);
+    if (b->branch)
+        changes_accept_all(&in.changes); /* no cell of this session has made them */
     say_done(in.setup, b);
     loop(&in);
 }

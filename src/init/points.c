@@ -591,6 +591,7 @@ void points_branch(struct points *p, uint32_t n, struct msg *m)
     int found = points_find(p, n);
 
     msg_begin(&b, WAITING_BRANCH);
+    fields_put_u32(&b, n);
     if (found >= 0)
         msg_send(p->list[found].line, &b, m->fds, m->n_fds, &ignored);
 }

@@ -182,7 +182,8 @@ enum waiting_msg {
     WAITING_WAKE = 1,   /* fds: stdout, stderr, the cell's frames, its orders, the line */
     WAITING_SCORE = 2,  /* u32 how soon it is ended when memory is short (oom_score_adj) */
     WAITING_WEIGH = 3,  /* how much has it alone? */
-    WAITING_BRANCH = 4, /* fds as in enum branch_fd: fork a kernel process for that box */
+    WAITING_BRANCH = 4, /* u32 n, the cell that it leaves after; fds as in enum branch_fd: fork a
+                           kernel process for that box */
 
     WAITING_WEIGHT = 16, /* u64 bytes */
 };

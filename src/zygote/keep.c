@@ -290,11 +290,17 @@ static void become_live(void)
         _exit(1);
 }
 
-static void become_branch(void)
+/* Returns the cell that it left after: a later one than what we were kept for, when that left no trace. */
+static uint32_t become_branch(void)
 {
+    struct fields f;
+
+    fields_init(&f, in.data, in.len);
+    uint32_t n = fields_get_u32(&f);
     take_places();
     branch_ready(&in);
     msg_done(&in);
+    return n;
 }
 
 /* In the new process. Returns when it is the live one; true: of another box. */
@@ -406,12 +412,12 @@ PyObject *keep(PyObject *self, PyObject *args)
         bool branch = wait_here(n, &lost);
         PyOS_AfterFork_Child(); /* closes the channel that it has had */
         if (branch)
-            become_branch();
+            n = become_branch();
         else
             become_live();
         sigprocmask(SIG_SETMASK, &before, NULL);
-        return Py_BuildValue("(s#O)", lost.data ? lost.data : "", (Py_ssize_t)lost.len,
-                             branch ? Py_True : Py_False);
+        return Py_BuildValue("(s#OI)", lost.data ? lost.data : "", (Py_ssize_t)lost.len,
+                             branch ? Py_True : Py_False, n);
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
     PyOS_AfterFork_Parent();

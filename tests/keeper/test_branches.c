@@ -151,8 +151,26 @@ static void it_begins_as_the_other_was(void **state)
     branch(&b, &trunk, 1);
     assert_string_equal(run(&b, "x, open('a.txt').read()"), "([1, 2], 'hello')");
     assert_int_equal(b.last->n, 2);
+    assert_int_equal(b.last->n_files, 0); /* it has done nothing to them */
     line_close(&b);
     assert_string_equal(run(&trunk, "x"), "[1, 2]");
+}
+
+/* What is kept was so for an earlier cell, and is good for this one too. */
+static void after_a_cell_that_left_no_trace(void **state)
+{
+    struct line b, c;
+    (void)state;
+
+    run_well(&trunk, "x = 1");
+    rest();
+    run_well(&trunk, "x");
+    branch(&b, &trunk, 2);
+    branch(&c, &b, 2);
+    assert_string_equal(run(&c, "x"), "1");
+    assert_int_equal(c.last->n, 3);
+    line_close(&c);
+    line_close(&b);
 }
 
 static void from_then_on_they_are_apart(void **state)
@@ -382,6 +400,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(it_begins_as_the_other_was, setup, teardown),
+        cmocka_unit_test_setup_teardown(after_a_cell_that_left_no_trace, setup, teardown),
         cmocka_unit_test_setup_teardown(from_then_on_they_are_apart, setup, teardown),
         cmocka_unit_test_setup_teardown(an_earlier_state, setup, teardown),
         cmocka_unit_test_setup_teardown(it_has_no_rights, setup, teardown),

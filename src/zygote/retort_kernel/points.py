@@ -78,7 +78,8 @@ def lost_processes():
 class Points:
     def __init__(self, kernel, keep, same):
         self.kernel = kernel
-        self.keep = keep  # of the extension: True, False, or in the one that was woken what it lost
+        self.keep = keep  # of the extension: True, False, or in the one that was woken what it lost, whether it
+        # is a branch, and which cell it comes after
         self.same = same  # of the extension
         self.due = None  # the cell whose state nobody keeps yet
         self.kept = None  # the last one whose state somebody keeps
@@ -117,7 +118,7 @@ class Points:
             self.kept = due
         if woken is True or woken is False:
             return False
-        woken, branch = woken
+        woken, branch, due = woken
         self.how = "forked" if branch else "restored"
         self.kernel.begin_again()
         if branch:
