@@ -483,11 +483,14 @@ static int lend_namespaces(struct init *in, uint32_t box)
 static void lend(struct init *in, const struct lend *l, const struct point *x)
 {
     struct past now = {0};
+    struct copies no_room;
     struct err ignored;
 
     if (lend_namespaces(in, l->box) < 0)
         return;
-    if (l->present && past_take(&now, &x->past, 0, &ignored) == 0)
+    copies_init(&no_room, 0, NULL, NULL); /* the files themselves will do */
+    no_room.life = UINT32_MAX;            /* and what others have is not in it */
+    if (l->present && past_take(&now, &x->past, &no_room, &ignored) == 0)
         handover_send(&now, l->to, &ignored);
     else
         handover_send(&x->past, l->to, &ignored);

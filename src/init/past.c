@@ -170,7 +170,10 @@ static int open_contents(const struct version *v, struct copies *copies, uint64_
     struct err ignored;
     int fd = copies_open(copies, &v->contents, ret_offset, &ignored);
 
-    return fd >= 0 ? fd : open_unchanged(v);
+    if (fd >= 0)
+        return fd;
+    *ret_offset = 0;
+    return open_unchanged(v);
 }
 
 int past_each(const struct past *p, int (*each)(void *ctx, const struct past_item *x), void *ctx)
