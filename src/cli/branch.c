@@ -61,7 +61,7 @@ int branch_fork(struct repl *r, const char *rest, struct err *e)
         return err_set(e, 0, "%%fork takes nothing, or the number of a cell to leave after");
     int turn = branch_make(r, n, e);
     if (turn > 0 && !(turn & (TURN_STOP | TURN_CLOSED)))
-        return err_set(e, EINTR, "no branch was made");
+        return err_set(e, 0, "no branch was made");
     if (turn != 0)
         return turn;
     const struct branch *b = r->branch;

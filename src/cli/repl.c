@@ -248,7 +248,7 @@ static void banner(struct repl *r)
     }
     outlet_say(&r->owner.out, 1,
                "retort " RETORT_VERSION ": Python in a sealed box. Ctrl-C interrupts, Ctrl-D "
-               "leaves.\nLimits: %sno network.\n\n",
+               "leaves.\nLimits: %sno network.\n%%undo goes back, %%fork goes on in a branch.\n\n",
                buf_text(&text));
 }
 

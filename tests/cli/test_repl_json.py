@@ -350,6 +350,17 @@ class Branches(cli.Case):
             self.assertLess(time.monotonic() - began, 5)
             self.assertEqual(result(r.cell("x")), "1")
 
+    def test_one_that_has_done_nothing_yet(self):
+        with Repl() as r:
+            r.cell("x = 1")
+            self.assertEqual(self.ask(r, fork=True).get("branch"), 2)
+            self.assertEqual(self.ask(r, fork=True).get("branch"), 3)
+            r.cell("x")
+            self.assertEqual(self.ask(r, fork=True).get("branch"), 4)
+            r.cell("x = 2")
+            self.assertEqual(self.ask(r, rollback=2), {"restored_to": 2})
+            self.assertEqual(result(r.cell("x")), "1")
+
     def test_in_its_turn(self):
         with Repl() as r:
             r.send(code="x = 1; import time; time.sleep(.3)")
@@ -387,8 +398,12 @@ class Branches(cli.Case):
         """A box lasts as long as the branches that left it."""
         with Repl() as r:
             for k in range(2, 17):
-                r.cell("import threading, time, os\n"
-                       "threading.Thread(target=lambda: (time.sleep(.2), os._exit(1))).start()")
+                r.cell("import threading, os\n"
+                       "def end():\n"
+                       "    for fd in range(3, 99):  # nonsense where messages go\n"
+                       "        try: os.write(fd, b'\\xff' * 99)\n"
+                       "        except OSError: pass\n"
+                       "threading.Timer(.2, end).start()")
                 self.assertEqual(self.ask(r, fork=True).get("branch"), k)
                 self.ask(r, branch=1)
                 time.sleep(.5)

@@ -19,6 +19,7 @@ class Person(cli.Case):
         banner = t.plain.splitlines()
         self.assertRegex(banner[0], r"^retort \d+\.\d+\.\d+: .*Ctrl-D")
         self.assertRegex(banner[1], r"5 s a cell.*256 MiB memory.*no network")
+        self.assertRegex(banner[2], r"%undo .*%fork ")
 
     def test_results(self):
         t = self.session()
@@ -294,10 +295,25 @@ class Person(cli.Case):
         t.line("x")
         t.expect(r"Out\[2\]: 1\n")
 
+    def test_control_c_while_a_branch_is_made(self):
+        t = self.session()
+        t.line("import os, time; x = 1; os.register_at_fork(before=lambda: time.sleep(4))")  # to keep it takes so long
+        t.expect(r"In \[2\]: $")
+        t.line("%fork")
+        t.expect(r"%fork\n")
+        time.sleep(0.5)
+        t.send("\x03")
+        t.expect(r"retort: no branch was made.*\n\nIn \[2\]: $", 3)
+        t.line("x")
+        t.expect(r"Out\[2\]: 1\n\nIn \[3\]: $")
+        t.line("%branches")
+        t.expect(r"\* +1 +3\n\nIn \[3\]: $")
+
     def test_a_branch_that_dies_alone(self):
         t = self.session()
-        t.line("import threading, time, os; x = 1; "
-               "threading.Thread(target=lambda: (time.sleep(1), os._exit(1))).start()")
+        # What sends nonsense where messages go, while no cell runs, ends its session.
+        t.line("import threading, time, os; x = 1; threading.Timer(1, exec, ('for fd in range(3, 99):"
+               r"\n try: os.write(fd, b\'\\xff\' * 99)\n except OSError: pass', globals())).start()")
         t.expect(r"In \[2\]: $")
         t.line("%fork")
         t.expect(r"In \[2\]: $")
