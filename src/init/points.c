@@ -316,7 +316,7 @@ static pid_t fork_holder(void *ctx)
     if (pid == 0 || len <= 0 || p->expected || set_next(p, pid) < 0)
         return -1;
     p->before[len] = '\0';
-    pid_t made = fork();
+    pid_t made = _Fork();
     if (made == 0)
         return 0;
     close_range_of_pids(p);
