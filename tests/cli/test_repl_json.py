@@ -403,10 +403,13 @@ class Branches(cli.Case):
                        "    for fd in range(3, 99):  # nonsense where messages go\n"
                        "        try: os.write(fd, b'\\xff' * 99)\n"
                        "        except OSError: pass\n"
-                       "threading.Timer(.2, end).start()")
+                       "go = threading.Event()\n"
+                       "threading.Thread(target=lambda: (go.wait(), time.sleep(.2), end())).start()\n"
+                       "import time")
                 self.assertEqual(self.ask(r, fork=True).get("branch"), k)
                 self.ask(r, branch=1)
-                time.sleep(.5)
+                r.cell("go.set()")
+                time.sleep(1)
                 self.assertEqual(r.cell("1")["n"], 1)
             self.assertEqual([b["branch"] for b in self.ask(r, branches=True)["branches"]], list(range(1, 17)))
 
