@@ -189,6 +189,10 @@ static int ask_departure(struct request *r, const json_t *at, const struct live 
         reply_error(r, 400, "bad_request", "\"at\" is the number of a cell");
         return -1;
     }
+    if (n > now) { /* init would wait for it */
+        reply_no_branch(r, (uint32_t)n, LENT_NOT_KEPT);
+        return -1;
+    }
     ret->n = (uint32_t)n;
     ret->present = ret->present && ret->n == now;
     return 0;
