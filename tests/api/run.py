@@ -57,7 +57,7 @@ def print_coverage(seen):
 
 
 def main():
-    parser = suites.arguments(__doc__, HERE, jobs=2)
+    parser = suites.arguments(__doc__, HERE, jobs=3)
     parser.add_argument("--user", action="store_true", help="as an ordinary user (uid 65534)")
     parser.add_argument("--coverage", nargs="?", const=os.devnull, metavar="FILE")
     options = suites.parse(parser)

@@ -40,14 +40,14 @@ max_runs = 8
 max_waiting = 32
 memory = 256m
 disk = 32m
-timeout = 20
+timeout = 120
 log_requests = no
 """
 LATER = {  # who comes too often, or too many at once
     (429, "too_many_cells"), (429, "too_many_uploads"), (503, "too_many_sessions"), (503, "busy"),
 }
 MEMORY_MARGIN = 8 << 20  # what an allocator may keep
-SETTLE_S = 30
+SETTLE_S = 120
 
 
 class NotNow(Exception):
@@ -201,7 +201,7 @@ class Visitor(threading.Thread):
 
     def end_while_busy(self):
         session = self.new()
-        cells = [session.in_background("import time; time.sleep(15)") for _ in range(3)]
+        cells = [session.in_background("import time; time.sleep(100)") for _ in range(3)]
         api.wait_until(lambda: session.info()["status"] == "busy" or cells[0].over)
         self.end(session)
         for later in cells:
@@ -219,13 +219,13 @@ class Visitor(threading.Thread):
             want(api.text(events.cell()) == "0\n1\n2\n3\n4\n", events.events)
 
     def leave_stream(self):
-        with self.here().stream("print('begun')\nimport time; time.sleep(15)") as events:
+        with self.here().stream("print('begun')\nimport time; time.sleep(100)") as events:
             events.until("stdout", "begun")
         self.next_is_soon()
 
     def leave_cell(self):
         session = self.here()
-        body = b'{"code": "import time; time.sleep(15)"}'
+        body = b'{"code": "import time; time.sleep(100)"}'
         request = self.client.raw("POST", session.path + "/cells", f"Content-Length: {len(body)}", body=body)
         with self.connect(request):
             time.sleep(self.random.random() / 5)
@@ -235,7 +235,7 @@ class Visitor(threading.Thread):
         """The cell of one who left is interrupted: the next one does not wait for its end."""
         begun = time.monotonic()
         self.result()
-        want(time.monotonic() - begun < 12, "the cell of a client that left went on")
+        want(time.monotonic() - begun < 50, "the cell of a client that left went on")
 
     def slow_reader(self):
         body = b'{"code": "for i in range(20000): print(i)"}'
@@ -329,7 +329,7 @@ class Visitor(threading.Thread):
         want(answer.status == 200 and answer.json["status"] != "ok", answer)
 
     def leave_run(self):
-        body = b'{"code": "import time; time.sleep(15)"}'
+        body = b'{"code": "import time; time.sleep(100)"}'
         with self.connect(self.client.raw("POST", "/v1/run", f"Content-Length: {len(body)}", body=body)):
             time.sleep(self.random.random() / 10)
 
@@ -374,7 +374,7 @@ class Visitor(threading.Thread):
         with self.soak.server.connect() as sock, contextlib.suppress(OSError):
             sock.sendall(request)
             sock.shutdown(socket.SHUT_WR)
-            answer, closed = api.receive(sock, 20)
+            answer, closed = api.receive(sock)
             want(closed, f"{request[:50]} stays open")
             want(not answer or re.match(rb"HTTP/1.[01] 4", answer), answer[:300])
 

@@ -71,18 +71,24 @@ def honest_file_is_listed(program, outcome, facts):
 
 def no_process_left(program, outcome, facts):
     """No process with the program's telling argument lives on."""
-    time.sleep(0.3)
     mark = program.mark("inside").encode()  # what the program gave to sleep
-    left = []
+    end = time.monotonic() + 30
+    while (left := processes_with(mark)) and time.monotonic() < end:
+        time.sleep(0.1)
+    return [f"process {name} of the box lives on" for name in left]
+
+
+def processes_with(argument):
+    found = []
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
                 with open(f"/proc/{name}/cmdline", "rb") as f:
-                    if mark in f.read().split(b"\0"):
-                        left.append(f"process {name} of the box lives on")
+                    if argument in f.read().split(b"\0"):
+                        found.append(name)
             except OSError:
                 pass
-    return left
+    return found
 
 
 def uids_differ(program, outcome, facts):

@@ -7,11 +7,13 @@ import glob
 import json
 import os
 import queue
+import re
 import signal
 import subprocess
 import threading
 import time
 
+import checks
 import processes
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -264,7 +266,8 @@ class Shared(Inside):
     END = """import _signal, posix
 _signal.signal(_signal.SIGALRM, lambda *_: posix.write(3, bytes(64)))
 _signal.pthread_sigmask(_signal.SIG_UNBLOCK, [_signal.SIGALRM])
-_signal.setitimer(_signal.ITIMER_REAL, {moment})"""
+_signal.setitimer(_signal.ITIMER_REAL, {moment})
+print("interpreter", posix.getpid())"""
     idle = []  # (flags, retort) that wait for their next program, which gets a fresh box; the newest last
     IDLE_MAX = 4
     statuses = []  # of those that were not needed any more
@@ -272,8 +275,8 @@ _signal.setitimer(_signal.ITIMER_REAL, {moment})"""
 
     @staticmethod
     def suits(program):
-        """Not a program whose test is about how retort is started, or what is left when it has ended."""
-        return not program.get("setup") and program.get("check", "at_ease") == "at_ease"
+        """Not a program whose test is about how retort is started or ends, or what is left when it has ended."""
+        return not (program.get("setup") or program.get("exit")) and program.get("check", "at_ease") == "at_ease"
 
     @staticmethod
     def flags(program):
@@ -290,18 +293,27 @@ _signal.setitimer(_signal.ITIMER_REAL, {moment})"""
                     return repl
         return Repl(self.prefix() + [self.retort, "repl", "--json", *flags], self.environment(), self.host.directory)
 
+    def end_session(self, repl):
+        """False: it cannot be had."""
+        moment = 0.1 if slow < 10 else 1
+        try:
+            cell = repl.cell(self.END.format(moment=moment), 20 * slow, "5")
+        except (TimeoutError, EOFError):
+            return False
+        if cell.get("status") != "ok":
+            return cell.get("session_ended", False)
+        said = re.search(r"interpreter (\d+)$", checks.text_of(cell), re.M)
+        if not said:
+            return False
+        interpreters = {pid for pid in processes.descendants(repl.process.pid)
+                        if processes.number_within(pid) == int(said[1])}
+        time.sleep(moment + 0.05)  # and for retort to hear of it
+        return not processes.wait_gone(interpreters, 10 * slow)
+
     def give_back(self, flags, repl, ended, outcome):
         """For the next program, once its session has ended. A program may have left it so that this cannot be had:
         then it is its last."""
-        try:
-            if not ended:
-                moment = 0.1 * slow
-                cell = repl.cell(self.END.format(moment=moment), 20 * slow, "5")
-                ended = cell.get("session_ended") or cell.get("status") == "ok"
-                time.sleep(moment + 0.3 * slow)  # a busy box may have used up its share of the processor
-        except (TimeoutError, EOFError):
-            ended = False
-        if ended:
+        if ended or self.end_session(repl):
             with self.lock:
                 self.idle.append((flags, repl))
             self.end_idle(self.IDLE_MAX)

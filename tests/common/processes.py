@@ -11,25 +11,29 @@ def stat(pid):
     return []
 
 
-def parents():
-    """pid → the pid of its parent, of all there are."""
-    found = ((int(name), stat(name)) for name in os.listdir("/proc") if name.isdigit())
-    return {pid: int(fields[1]) for pid, fields in found if fields}
+def number_within(pid):
+    """Its number in the innermost of its namespaces."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/status") as f:
+        return int(next(line for line in f if line.startswith("NSpid:")).split()[-1])
+    return 0
 
 
 def children(pid):
-    return {p for p, parent in parents().items() if parent == pid}
+    found = set()
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/children") as f:
+                found |= set(map(int, f.read().split()))
+    return found
 
 
 def descendants(pid):
     """All below pid, itself not included."""
-    parent_of = parents()
-    below, grown = {pid}, True
-    while grown:
-        more = {p for p, parent in parent_of.items() if parent in below} - below
-        below |= more
-        grown = bool(more)
-    return below - {pid}
+    below, last = set(), {pid}
+    while last:
+        last = {p for parent in last for p in children(parent)} - below
+        below |= last
+    return below
 
 
 def alive(pids):
@@ -40,5 +44,5 @@ def wait_gone(pids, seconds=60):
     """Those of them that are still there after that time."""
     end = time.monotonic() + seconds
     while alive(pids) and time.monotonic() < end:
-        time.sleep(0.05)
+        time.sleep(0.02)
     return alive(pids)

@@ -27,8 +27,12 @@ else:
         daemon()
         os._exit(0)
     os.wait()
-    time.sleep(0.3)
-    alive = subprocess.run(["pgrep", "-f", "^sleep 86399.01$"], capture_output=True, text=True).stdout.split()
+    end = time.monotonic() + 15
+    while True:
+        alive = subprocess.run(["pgrep", "-f", "^sleep 86399.01$"], capture_output=True, text=True).stdout.split()
+        if alive or time.monotonic() > end:
+            break
+        time.sleep(0.1)
     found("a daemon that outlives its parent", alive)
     for pid in alive:
         os.kill(int(pid), signal.SIGKILL)

@@ -15,11 +15,13 @@ def bomb(depth):
             depth -= 1
         except OSError:
             time.sleep(0.01)
-    time.sleep(1 if OUTSIDE else 60)
+    time.sleep(60)
     os._exit(0)
 if os.fork() == 0:
     bomb(7 if OUTSIDE else 10**9)
 if OUTSIDE:
-    time.sleep(0.7)
-    os._exit(9 if len([p for p in os.listdir("/proc") if p.isdigit()]) > 64 else 1)
+    end = time.monotonic() + 15
+    while len([p for p in os.listdir("/proc") if p.isdigit()]) <= 64 and time.monotonic() < end:
+        time.sleep(0.1)
+    os._exit(9 if time.monotonic() < end else 1)
 time.sleep(4)

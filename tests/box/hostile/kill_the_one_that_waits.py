@@ -17,7 +17,8 @@ def waiting():
         os.setsid()
         time.sleep(60)
         os._exit(0)
-    time.sleep(0.1)
+    while os.getsid(pid) != pid:
+        time.sleep(0.01)
     return pid
 def state(pid):
     try:
@@ -32,7 +33,7 @@ def ends(what, act):
         error = act(pid)
     except OSError as e:
         error = errno.errorcode.get(e.errno, e)
-    for _ in range(10):
+    for _ in range(500 if OUTSIDE else 10):
         time.sleep(0.02)
         if state(pid) in "ZXtT":
             return escaped(what, state(pid))
