@@ -80,6 +80,7 @@ def targets(results):
         for name in ("memory", "churn", "many", "http_run", "http_at_once", "files")
     )
     http_cell = median(results, "http_cell")
+    states = results.get("states") or {}
     moments = [memory.get(f"retort_{moment}_bytes") for moment in ("new", "used", "ready")]
     mine, theirs = max(filter(None, moments), default=None), memory.get("ipykernel_bytes")
     left = len(churn["faults"]) if churn else None
@@ -97,9 +98,16 @@ def targets(results):
         target("a cell: ipykernel / retort, HTTP", ratio(ipykernel_cell, http_cell), "≥", 10, "×"),
         target("one-shot runs over HTTP, 8 clients", runs.get("per_second"), "≥", 200, "/s"),
         target("sessions answering at once over HTTP", at_once.get("sessions"), "≥", 64, ""),
+        target("a cell 1+1: states kept / not kept", state_ratio(states, "cell_on", "cell_off"), "≤", 1.15, "×"),
+        target("going back, 100 MB", median(states, "frame_back"), "≤", 10, "ms"),
+        target("a branch, 100 MB / plain fork", state_ratio(states, "frame_branch", "frame_fork"), "≤", 3, "×"),
         target("upload: retort / nginx", speed_ratio(files, "put"), "≥", 0.5, "×"),
         target("download: retort / nginx", speed_ratio(files, "get"), "≥", 0.5, "×"),
     ]
+
+
+def state_ratio(states, a, b):
+    return ratio(median(states, a), median(states, b))
 
 
 def speed_ratio(files, verb):
@@ -235,6 +243,32 @@ def server_table(results):
     return lines if runs else []
 
 
+# A line, and what its ratio is to.
+STATES = [
+    ("cell_off", "a cell 1+1, no states kept", "cell_off"),
+    ("cell_on", "a cell 1+1", "cell_off"),
+    ("change_off", "a cell x = 1, no states kept", "change_off"),
+    ("change_on", "a cell x = 1, one after the other", "change_off"),
+    ("frame_fork", "a frame of 100 MB: plain fork", "frame_fork"),
+    ("frame_stands", "  a branch, until it stands", "frame_fork"),
+    ("frame_branch", "  a branch, to its first result", "frame_fork"),
+    ("frame_at_once", "  16 branches, to all their results", "frame_fork"),
+    ("frame_back", "  going back by one cell", "frame_fork"),
+]
+
+
+def states_table(results):
+    states = results.get("states")
+    if not states:
+        return []
+    lines = ["", f"{'States of a session, over HTTP':<40} {'median, ms':>11} {'p99, ms':>10}  {'n':>6} {'×':>10}"]
+    lines += [time_line(states[name], label, median(states, base)) for name, label, base in STATES]
+    lines += ["", "  heap, MB   keep, ms   back, ms   branch, ms"]
+    return lines + [
+        f"  {row['mb']:>8,} {row['keep']:>10,.1f} {row['back']:>10,.1f} {row['branch']:>12,.1f}" for row in states["growth"]
+    ]
+
+
 def targets_table(list_):
     lines = ["", f"{'Targets':<48} {'measured':>12} {'target':>10}"]
     for t in list_:
@@ -253,5 +287,5 @@ def table(report):
     )
     lines = [head, f"{report['modules']} imported in all; one run, contestants taking turns"]
     lines += times_table(results) + memory_table(results) + load_table(results)
-    lines += server_table(results)
+    lines += server_table(results) + states_table(results)
     return "\n".join(lines + targets_table(report["targets"]))
