@@ -81,7 +81,9 @@ void box_free_when_gone(struct state *s, struct box *b)
 {
     struct err e;
 
-    if (b->phase != BOX_ENDING || b->init_pid || b->kernel_pid || b->asked_zygote || b->maker_pid)
+    /* One with branches is what they lie in, even if its init is dead: then they are about to be. */
+    if (b->phase != BOX_ENDING || b->init_pid || b->kernel_pid || b->asked_zygote || b->maker_pid ||
+        b->branches > 0)
         return;
     /* Every process is reaped, so this can fail only for a moment, while the last one's exit is
      * still on its way through the kernel. */
