@@ -356,7 +356,7 @@ int box_hear(struct state *s, struct box *b, struct msg *m)
         box_live(b, m);
         return 0;
     case SETUP_LENT:
-        box_lent(s, m);
+        box_lent(s, b, m);
         return 0;
     case SETUP_DIED:
         b->live_pid = 0;

@@ -17,6 +17,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -24,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "box/identity.h"
 #include "box/steps.h"
@@ -31,7 +33,11 @@
 #include "keeper/state.h"
 #include "wire/proto.h"
 
-#define NAMESPACES (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS)
+#define NAMESPACES (CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS)
+
+/* For one to stand. Whoever is to become its kernel process may not do so, and the code that it runs then, which a
+ * guest has registered for forks, may not come to an end. */
+#define BRANCH_MS 60000
 
 /* Of the other box, in the order in which SETUP_LENT has them and the maker enters them. */
 enum { LENT_USER, LENT_PID, LENT_MNT, LENT };
@@ -42,8 +48,10 @@ struct making {
     struct state *state;
     struct box *box;
     const int *lent;
-    int last_pid;    /* see points_open_last_pid; in the other box there is no such file */
-    int numbered[2]; /* a pipe: init has chosen which number comes next */
+    int last_pid; /* see points_open_last_pid; in the other box there is no such file */
+    int user;     /* the branch's user namespace */
+    int ways[CGROUP_HIERARCHIES]; /* into the cgroup, for its kernel process */
+    unsigned n_ways;
 };
 
 _Noreturn static void give_up(const struct making *m, const char *step, const struct err *why)
@@ -75,53 +83,97 @@ static int map_ids(const struct making *m, pid_t pid, struct err *e)
     return fd_put_text(AT_FDCWD, path, map, e);
 }
 
+static int hold_user(struct making *m, pid_t pid, struct err *e)
+{
+    char path[64];
+
+    if (map_ids(m, pid, e) < 0)
+        return -1;
+    snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
+    m->user = open(path, O_RDONLY | O_CLOEXEC);
+    return m->user < 0 ? err_set(e, errno, "cannot open %s", path) : 0;
+}
+
+/* The branch's user namespace, made by a process that is there for nothing else. Whoever made one may look at all
+ * who are in it, and the guest has that uid; this one must let itself be looked at, or its uid_map would belong to
+ * the host's root. So it is where no guest can see it, and the others, which can be seen, let nobody look. */
+static int make_user(struct making *m, struct err *e)
+{
+    struct clone_args args = {.flags = CLONE_NEWUSER, .exit_signal = SIGCHLD};
+
+    if (prctl(PR_SET_DUMPABLE, 1) < 0)
+        return err_set(e, errno, "cannot become dumpable");
+    long pid = syscall(SYS_clone3, &args, sizeof(args));
+    if (pid < 0)
+        return err_set(e, errno, "clone3");
+    while (pid == 0)
+        pause();
+    int result = hold_user(m, (pid_t)pid, e);
+    kill((pid_t)pid, SIGKILL);
+    waitpid((pid_t)pid, NULL, 0);
+    if (prctl(PR_SET_DUMPABLE, 0) < 0)
+        return err_set(e, errno, "cannot become undumpable");
+    return result;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* The keeper's own are every box's: none of them goes to where a guest is. */
+static int close_others(const struct making *m, struct err *e)
+{
+    const struct far_ends *far = &m->box->far;
+    int kept[7 + CGROUP_HIERARCHIES] = {far->init_setup,  far->files,  far->init_line,
+                                        far->handover,    m->last_pid, m->user,
+                                        m->lent[LENT_MNT]};
+    unsigned n = 7, from = 0;
+
+    for (unsigned i = 0; i < m->n_ways; i++)
+        kept[n++] = m->ways[i];
+    qsort(kept, n, sizeof(*kept), ascending);
+    for (unsigned i = 0; i < n; i++) {
+        if (kept[i] < 0)
+            continue;
+        if (from < (unsigned)kept[i] && close_range(from, (unsigned)kept[i] - 1, 0) < 0)
+            return err_set(e, errno, "cannot close descriptors");
+        from = (unsigned)kept[i] + 1;
+    }
+    return close_range(from, ~0U, 0) < 0 ? err_set(e, errno, "cannot close descriptors") : 0;
+}
+
+/* The keeper could not open its namespaces: it lets nobody look. */
+static int tell_born(const struct making *m, struct err *e)
+{
+    static const char *const names[BOX_BORN_INTO] = {"/proc/self/ns/user", "/proc/self/ns/pid",
+                                                     "/proc/self/ns/mnt", "/proc/self/ns/ipc",
+                                                     "/proc/self/ns/uts"};
+    int fds[BOX_BORN_INTO + CGROUP_HIERARCHIES];
+    cleanup_buf struct buf b = {0};
+
+    for (int i = 0; i < BOX_BORN_INTO; i++) {
+        fds[i] = open(names[i], O_RDONLY | O_CLOEXEC);
+        if (fds[i] < 0)
+            return err_set(e, errno, "cannot open %s", names[i]);
+    }
+    memcpy(fds + BOX_BORN_INTO, m->ways, m->n_ways * sizeof(*fds));
+    msg_begin(&b, SETUP_BORN);
+    return msg_send(m->box->far.init_setup, &b, fds, BOX_BORN_INTO + m->n_ways, e);
+}
+
 _Noreturn static void become_init(const struct making *m)
 {
     const struct box *b = m->box;
     struct box_init init = {
         .plan = &b->plan, .view = &m->state->view, .filter = &m->state->filter, .branch = true};
+    struct err e = {0};
 
     init_begin_numbers(m->last_pid);
-    if (write(m->numbered[1], "", 1) != 1)
-        _exit(1);
+    if (tell_born(m, &e) < 0)
+        give_up(m, "branch-enter", &e);
     init_run(&init, &(struct init_ends){b->far.init_setup, b->far.files, b->far.init_line,
                                         b->far.handover, m->last_pid});
-}
-
-/* In the other box's namespaces, as its guest's uid and with every right there. */
-static int make_init(const struct making *m, struct err *e)
-{
-    cleanup_buf struct buf born = {0};
-    int fds[1 + CGROUP_HIERARCHIES], pidfd = -1;
-    struct clone_args args = {.flags = NAMESPACES | CLONE_PARENT | CLONE_PIDFD,
-                              .pidfd = (uint64_t)(uintptr_t)&pidfd};
-
-    if (setns(m->lent[LENT_MNT], CLONE_NEWNS) < 0)
-        return err_set(e, errno, "setns");
-    if (identity_become(BOX_USER_ID, BOX_USER_ID, m->state->own_ids, e) < 0)
-        return -1;
-    /* Or its uid_map would belong to the host's root. */
-    if (prctl(PR_SET_DUMPABLE, 1) < 0)
-        return err_set(e, errno, "cannot become dumpable");
-    /* What we open now, its kernel process may use, which has this uid. */
-    int n = m->state->cgroups.version == 1 ? cgroup_ways(&m->state->cgroups, m->box->id, fds + 1, e)
-                                           : 0;
-    if (n < 0)
-        return -1;
-    long pid = syscall(SYS_clone3, &args, sizeof(args));
-    if (pid < 0)
-        return err_set(e, errno, "clone3");
-    if (pid == 0)
-        become_init(m);
-    fds[0] = pidfd;
-    close(m->numbered[1]);
-    msg_begin(&born, SETUP_BORN);
-    if (map_ids(m, (pid_t)pid, e) < 0 || read(m->numbered[0], &(char){0}, 1) != 1 ||
-        msg_send(m->box->far.init_setup, &born, fds, 1 + (unsigned)n, e) < 0) {
-        kill((pid_t)pid, SIGKILL);
-        return -1;
-    }
-    return 0;
 }
 
 /* In version 1 as a thread that moves itself: see cgroup_ways. */
@@ -133,24 +185,56 @@ static int attach(const struct making *m, struct err *e)
     return 0;
 }
 
+static int open_ways(struct making *m, struct err *e)
+{
+    if (m->state->cgroups.version != 1)
+        return 0;
+    int n = cgroup_ways(&m->state->cgroups, m->box->id, m->ways, e);
+    m->n_ways = n > 0 ? (unsigned)n : 0;
+    return n < 0 ? -1 : 0;
+}
+
+/* With every right in the other box's namespaces, as its guest's uid, and in the branch's own user namespace. Until
+ * the last line no guest can see us. */
+static int enter(struct making *m, struct err *e)
+{
+    if (setns(m->lent[LENT_USER], CLONE_NEWUSER) < 0)
+        return err_set(e, errno, "setns");
+    if (identity_become(BOX_USER_ID, BOX_USER_ID, m->state->own_ids, e) < 0)
+        return -1;
+    /* What we open now, its kernel process may use, which has this uid. */
+    if (open_ways(m, e) < 0 || make_user(m, e) < 0)
+        return -1;
+    if (setns(m->lent[LENT_PID], CLONE_NEWPID) < 0)
+        return err_set(e, errno, "setns");
+    if (close_others(m, e) < 0)
+        return -1;
+    if (setns(m->lent[LENT_MNT], CLONE_NEWNS) < 0 || setns(m->user, CLONE_NEWUSER) < 0)
+        return err_set(e, errno, "setns");
+    return 0;
+}
+
 /* A fork of the keeper's. It waits for a second one, which is in the other's pid namespace and so can make one
  * in it; when both are gone, the new init is the keeper's child. */
 _Noreturn static void maker_main(struct making *m)
 {
+    const struct clone_args args = {.flags = NAMESPACES | CLONE_PARENT};
     struct err e = {0};
 
     m->last_pid = open("/proc/sys/kernel/ns_last_pid", O_RDWR | O_CLOEXEC);
-    if (pipe2(m->numbered, O_CLOEXEC) < 0 || attach(m, &e) < 0)
+    if (attach(m, &e) < 0)
         give_up(m, "box-attach", &e);
-    if (setns(m->lent[LENT_USER], CLONE_NEWUSER) < 0 ||
-        setns(m->lent[LENT_PID], CLONE_NEWPID) < 0) {
-        err_set(&e, errno, "setns");
+    if (enter(m, &e) < 0)
         give_up(m, "branch-enter", &e);
-    }
     pid_t inside = _Fork(); /* see keeper/inherit.c */
     if (inside == 0) {
-        if (make_init(m, &e) < 0)
+        long init = syscall(SYS_clone3, &args, sizeof(args));
+        if (init == 0)
+            become_init(m);
+        if (init < 0) {
+            err_set(&e, errno, "clone3");
             give_up(m, "branch-enter", &e);
+        }
         _exit(0);
     }
     if (inside < 0) {
@@ -169,7 +253,7 @@ static int fork_maker(struct state *s, struct box *b, const int *lent, struct er
         .exit_signal = SIGCHLD,
         .cgroup = (uint64_t)(born_in ? b->ways[0] : 0),
     };
-    struct making m = {.state = s, .box = b, .lent = lent};
+    struct making m = {.state = s, .box = b, .lent = lent, .user = -1};
 
     long pid = syscall(SYS_clone3, &args, sizeof(args));
     if (pid < 0)
@@ -195,8 +279,9 @@ static int ask_to_lend(struct box *b, uint32_t n, bool present, struct err *e)
     const int on = 1;
     int pair[2];
 
-    /* The kernel process may speak before init listens, and must be known by its number. */
-    if (setsockopt(b->far.init_line, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
+    /* The kernel process may speak before init listens, and must be known by its number. So must init. */
+    if (setsockopt(b->far.init_line, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 ||
+        setsockopt(b->init_setup.fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
         return err_set(e, errno, "setsockopt");
     if (msg_pair(pair, e) < 0)
         return -1;
@@ -235,6 +320,7 @@ void box_branch(struct state *s, uint32_t request, uint32_t from, uint32_t n, bo
     b->parent = parent;
     b->depth = parent->depth + 1;
     b->at = n;
+    b->until_ms = clock_now_ms() + BRANCH_MS;
     parent->branches++;
     if (step_fails("branch-cgroup", &e) < 0 || box_make_cgroup(s, b, &e) < 0 ||
         cgroup_open_to_all(&s->cgroups, b->id, &e) < 0)
@@ -244,7 +330,7 @@ void box_branch(struct state *s, uint32_t request, uint32_t from, uint32_t n, bo
         box_fail_step(s, b, "branch-lend", &e);
 }
 
-void box_lent(struct state *s, struct msg *m)
+void box_lent(struct state *s, const struct box *by, struct msg *m)
 {
     char why[256];
     struct fields f;
@@ -253,8 +339,8 @@ void box_lent(struct state *s, struct msg *m)
     fields_init(&f, m->data, m->len);
     struct box *b = box_find(s, fields_get_u32(&f));
     fields_get_text(&f, why, sizeof(why));
-    if (!b || !b->parent || b->phase != BOX_MAKING || b->maker_pid || b->init_pid)
-        return; /* given up meanwhile */
+    if (!b || b->parent != by || b->phase != BOX_MAKING || b->maker_pid || b->init_pid)
+        return; /* given up meanwhile, or no branch of the one who answers */
     if (!fields_end(&f) || m->n_fds != LENT)
         box_fail(s, b, why);
     else if (step_fails("branch-enter", &e) < 0 || fork_maker(s, b, m->fds, &e) < 0)
@@ -292,14 +378,16 @@ static int ask_for_kernel(struct box *b, struct err *e)
 
 static int on_born(struct state *s, struct box *b, struct msg *m, struct err *e)
 {
-    cleanup_fd int pidfd = msg_take_fd(m, 0);
-
-    b->init_pid = pidfd < 0 ? 0 : pid_of(pidfd);
-    for (unsigned i = 1; i < m->n_fds && b->n_ways < CGROUP_HIERARCHIES; i++)
+    b->init_pid = m->from;
+    for (unsigned i = 0; i < BOX_BORN_INTO; i++)
+        b->namespaces[i] = msg_take_fd(m, i);
+    for (unsigned i = BOX_BORN_INTO; i < m->n_fds && b->n_ways < CGROUP_HIERARCHIES; i++)
         b->ways[b->n_ways++] = msg_take_fd(m, i);
     if (!b->init_pid)
         return err_set(e, ESRCH, "init died at once");
-    if (box_hold_namespaces(b, e) < 0 || ask_for_kernel(b, e) < 0)
+    if (b->given_up)
+        return err_set(e, ECANCELED, "nobody waits for it any more");
+    if (ask_for_kernel(b, e) < 0)
         return -1;
     box_say_go(s, b, b->init_setup.fd, NULL, 0);
     return b->phase == BOX_MAKING ? box_open_meters(s, b, e) : 0;
@@ -331,6 +419,56 @@ void box_branch_hear(struct state *s, struct box *b, struct msg *m)
     else if (m->type == SETUP_LIVE && b->init_stands &&
              (step_fails("branch-join", &e) < 0 || on_both(s, b, m, &e) < 0))
         box_fail_step(s, b, "branch-join", &e);
+}
+
+void box_branch_give_up(struct state *s, uint32_t request)
+{
+    struct box *b = s->boxes;
+
+    while (b && !(b->parent && b->phase == BOX_MAKING && b->requested && b->request == request))
+        b = b->next;
+    if (!b)
+        return;
+    b->requested = false;
+    if (b->maker_pid && !b->init_pid)
+        b->given_up = true; /* its init is on the way: on_born ends it */
+    else
+        box_end(s, b);
+}
+
+int64_t branches_next_ms(const struct state *s)
+{
+    int64_t next = 0;
+
+    for (const struct box *b = s->boxes; b; b = b->next)
+        if (b->parent && b->phase == BOX_MAKING && (!next || b->until_ms < next))
+            next = b->until_ms;
+    return next;
+}
+
+/* What a guest has stopped goes too: all of it is in the branch's cgroup, or dies with its maker. */
+static void end_overdue(struct state *s, struct box *b)
+{
+    const struct cgroup_spared nobody = {0};
+
+    cgroup_end_others(&s->cgroups, b->id, &nobody);
+    if (b->maker_pid)
+        kill(b->maker_pid, SIGKILL);
+    box_fail(s, b, "the branch did not come to stand in time");
+}
+
+void branches_check(struct state *s)
+{
+    int64_t now = clock_now_ms();
+    struct box *next;
+
+    for (struct box *b = s->boxes; b; b = next) {
+        next = b->next;
+        if (b->parent && b->phase == BOX_MAKING && b->until_ms <= now) {
+            end_overdue(s, b);
+            next = s->boxes; /* with it, those may have gone that it lay in */
+        }
+    }
 }
 
 void box_linger(struct state *s, struct box *b)

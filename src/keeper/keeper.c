@@ -115,6 +115,14 @@ static void on_destroy(struct state *s, struct fields *f)
     box_end(s, b);
 }
 
+static void on_give_up(struct state *s, struct fields *f)
+{
+    uint32_t request = fields_get_u32(f);
+
+    if (fields_end(f))
+        box_branch_give_up(s, request);
+}
+
 static void on_status(struct state *s, struct fields *f)
 {
     cleanup_buf struct buf m = {0};
@@ -140,7 +148,7 @@ static void on_owner(struct state *s, void *ctx)
 {
     static void (*const requests[])(struct state *, struct fields *) = {
         [KEEPER_CREATE] = on_create, [KEEPER_SIGNAL] = on_signal, [KEEPER_DESTROY] = on_destroy,
-        [KEEPER_STATUS] = on_status, [KEEPER_BRANCH] = on_branch,
+        [KEEPER_STATUS] = on_status, [KEEPER_BRANCH] = on_branch, [KEEPER_GIVE_UP] = on_give_up,
     };
     struct fields f;
     struct err e;
@@ -231,10 +239,12 @@ static int begin(struct state *s, int owner_fd, struct err *e)
 /* Until something is to be done without anybody's word, in ms; -1: nothing. */
 static int time_to_act(const struct state *s)
 {
-    int64_t zygotes = zygotes_next_ms(s), next = s->refill_at_ms;
+    const int64_t others[] = {zygotes_next_ms(s), branches_next_ms(s)};
+    int64_t next = s->refill_at_ms;
 
-    if (!next || (zygotes && zygotes < next))
-        next = zygotes;
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        if (others[i] && (!next || others[i] < next))
+            next = others[i];
     if (!next)
         return -1;
     int64_t left = next - clock_now_ms();
@@ -264,5 +274,6 @@ void keeper_run(struct state *s, int owner_fd)
         if (s->refill_at_ms && clock_now_ms() >= s->refill_at_ms)
             stock_refill(s);
         zygotes_check(s);
+        branches_check(s);
     }
 }

@@ -108,8 +108,14 @@ static void on_kernel_setup(struct state *s, void *ctx)
         watch_close(s, &b->kernel_setup);
         return;
     }
-    if (box_setup_recv(s, b, &b->kernel_setup, "the kernel process") != SETUP_DONE)
+    uint32_t said = box_setup_recv(s, b, &b->kernel_setup, "the kernel process");
+    if (said == 0)
         return;
+    /* A branch's is the guest's from its beginning. */
+    if (said != SETUP_DONE || (b->parent && !b->live_pid)) {
+        box_fail(s, b, "the kernel process does not keep to the rules");
+        return;
+    }
     watch_close(s, &b->kernel_setup);
     if (b->requested) {
         box_hand_over(s, b, false);
@@ -139,7 +145,7 @@ static int map_ids(struct state *s, struct box *b, struct err *e)
 }
 
 /* While init is still like us: later on it lets nobody look at it. */
-int box_hold_namespaces(struct box *b, struct err *e)
+static int hold_namespaces(struct box *b, struct err *e)
 {
     static const char *const names[BOX_BORN_INTO] = {"user", "pid", "mnt", "ipc", "uts"};
     char path[64];
@@ -201,6 +207,11 @@ static int make_setup(struct state *s, struct box *b, struct watch *ours,
     if (msg_pair(pair, e) < 0)
         return -1;
     *ret_theirs = pair[1];
+    /* One that does not read, because a guest of the box that it lies in has stopped it, keeps nobody waiting. */
+    if (fd_set_nonblock(pair[0]) < 0) {
+        close(pair[0]);
+        return err_set(e, errno, "cannot use a socket");
+    }
     return watch_add(s, ours, pair[0], ready, b, e);
 }
 
@@ -294,7 +305,7 @@ void box_make(struct state *s, struct box *b)
         box_fail_step(s, b, "box-namespaces", &e);
         return;
     }
-    TRY("box-hold", box_hold_namespaces(b, &e));
+    TRY("box-hold", hold_namespaces(b, &e));
     /* From here on both halves are made side by side. */
     ask_for_kernel(s, b);
     if (b->phase != BOX_MAKING)

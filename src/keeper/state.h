@@ -88,6 +88,8 @@ struct box {
     unsigned depth;     /* how many there are above it */
     uint32_t at;        /* the cell after which it was the other */
     pid_t maker_pid;    /* of its init; 0: not there */
+    bool given_up;      /* before its init was born */
+    int64_t until_ms;   /* by when it has to stand */
     int cgroup_fd;      /* its cgroup namespace, until the kernel process has it */
     unsigned branches;  /* of its own, that are still there */
 };
@@ -176,14 +178,19 @@ void box_say_go(struct state *s, struct box *b, int to, const int *fds, unsigned
 int box_make_channels(struct state *s, struct box *b, struct err *e);
 int box_make_cgroup(struct state *s, struct box *b, struct err *e);
 int box_open_meters(struct state *s, struct box *b, struct err *e);
-int box_hold_namespaces(struct box *b, struct err *e);
 
 /* branches */
 /* A box with the variables that this one had after cell n. `present`: and the files of now. */
 void box_branch(struct state *s, uint32_t request, uint32_t from, uint32_t n, bool present,
                 const struct limits *l);
-/* The other box's init has answered. */
-void box_lent(struct state *s, struct msg *m);
+/* Nobody waits for it any more. */
+void box_branch_give_up(struct state *s, uint32_t request);
+/* End those that do not come to stand. */
+void branches_check(struct state *s);
+/* When that is to be done next, or 0. */
+int64_t branches_next_ms(const struct state *s);
+/* The init of `by`, another box, has answered. */
+void box_lent(struct state *s, const struct box *by, struct msg *m);
 /* What comes on its init's channel while it is made, and not of every box. */
 void box_branch_hear(struct state *s, struct box *b, struct msg *m);
 /* Its owner wants no more of it, but it has branches. */

@@ -268,6 +268,8 @@ int vessel_gone_err(const struct vessel *v, struct err *e);
 /* ---- link.c ---- */
 void link_create(struct session *s, unsigned environment);
 void link_branch(struct session *s, uint32_t box, const struct session_departure *at);
+/* Of one that is being made: it is not wanted any more. */
+void link_give_up(struct session *s);
 void link_signal(struct session *s, int sig);
 void link_destroy(struct vessel *v, uint32_t box);
 void link_status(struct vessel *v, uint32_t req);

@@ -87,6 +87,12 @@ void link_branch(struct session *s, uint32_t box, const struct session_departure
     post(s->vessel);
 }
 
+void link_give_up(struct session *s)
+{
+    fields_put_u32(begin(s->vessel, KEEPER_GIVE_UP), s->req);
+    post(s->vessel);
+}
+
 void link_signal(struct session *s, int sig)
 {
     struct buf *b = begin(s->vessel, KEEPER_SIGNAL);

@@ -184,6 +184,8 @@ void session_close_then(struct session *s, void (*gone)(void *ctx), void *ctx)
      * its channel's end. One that is still being made is destroyed when it comes: see link.c. */
     if (s->has_box)
         link_destroy(v, s->box);
+    else if (s->state == OPENING)
+        link_give_up(s); /* a branch's making takes as long as a guest likes */
     for (unsigned i = 0; i < N_SOURCES; i++)
         source_close(v, &s->sources[i]);
     meter_done(&s->meter);

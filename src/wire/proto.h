@@ -105,6 +105,7 @@ enum keeper_msg {
     KEEPER_BRANCH =
         5, /* u32 req, u32 box, u32 n, u8 whether the files are those of now, limits: a box with
                            the variables that this one had after cell n, and its files */
+    KEEPER_GIVE_UP = 6, /* u32 req of a BRANCH: nobody waits for it any more */
 
     KEEPER_CREATED = 16,   /* u32 req, u32 box, u8 from_pool, u8 meter (enum meter_kind); fds: the
                               cell's frames, where orders go, stdout, stderr, files, then the meter's
@@ -158,7 +159,8 @@ enum setup_msg {
     SETUP_LENT =
         22, /* init: u32 box (the branch), text why not; fds: its user, pid and mount namespaces */
     SETUP_BORN =
-        23, /* who made a branch's init; fds: its pidfd, and ways into the cgroup for its user */
+        23, /* a branch's init; fds: the namespaces that it was born into, and ways into the cgroup
+               for its user */
 };
 
 /* Why not, of a SETUP_LENT: the owner knows what to say then. */
