@@ -268,6 +268,9 @@ void course_silent(struct session *s)
         revive(s);
     } else if (s->state == RUNNING || s->state == STOPPING) {
         fall_silent(s);
+    } else if (s->state == SETTLING && !s->died && !s->course.restored) {
+        strike(s, SIGKILL); /* its cell is done; what it was before may still take its place */
+        s->course.awaited |= AWAIT_BARRIER | AWAIT_DEATH;
     }
 }
 
@@ -432,6 +435,7 @@ void course_died(struct session *s, int wait_status, bool memory_short)
     }
     if (s->state == SETTLING) {
         ask_restore(s);
+        course_answer(s, AWAIT_DEATH);
         return;
     }
     channel_drain_all(s);

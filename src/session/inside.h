@@ -98,7 +98,8 @@ enum {
     AWAIT_USAGE = 4,
     AWAIT_BARRIER = 8,
     AWAIT_RESTORE = 16,
-    AWAIT_EVICTED = 32
+    AWAIT_EVICTED = 32,
+    AWAIT_DEATH = 64
 };
 
 /* What is known about a running cell, besides what it printed. */

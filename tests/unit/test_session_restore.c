@@ -181,6 +181,27 @@ static void text_of_the_dead_is_not_taken_for_the_next_ones(void **state)
     assert_goes_on(4);
 }
 
+/* Its channel is closed before its death is told. */
+static void one_that_dies_when_its_cell_is_done(void **state)
+{
+    (void)state;
+    fake_run(&f, "x = 1");
+    fake_done(&f, DONE_OK);
+    fake_turn(&f);
+    fd_close(&f.stream);
+    fake_turn(&f);
+    fake_init_answers(&f);
+    assert_false(f.done);
+    fake_died(&f, SIGALRM, false);
+    fake_init_answers(&f);
+    assert_int_not_equal(f.restore_req, 0);
+    fake_successor(&f, ends);
+    fake_restored(&f, f.restore_req, 4, ends, 4);
+    assert_true(f.done && f.cell->restored && !f.cell->session_ended);
+    assert_int_equal(f.cell->status, CELL_OK);
+    assert_int_equal(f.cell->restored_to, 4);
+}
+
 /* ---- what may not be ---- */
 
 static void too_few_descriptors(void **state)
@@ -589,6 +610,7 @@ int main(void)
         TEST(one_that_is_killed_for_its_time_is_restored),
         TEST(none_is_asked_for_before_the_signals_have_arrived),
         TEST(text_of_the_dead_is_not_taken_for_the_next_ones),
+        TEST(one_that_dies_when_its_cell_is_done),
         TEST(too_few_descriptors),
         TEST(too_many_descriptors),
         TEST(a_pipe_in_the_wrong_direction),
