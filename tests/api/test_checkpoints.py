@@ -173,7 +173,8 @@ class Back(api.Case):
         self.s.cell("os.unlink('big')")
         self.s.cell("1")
         self.rollback(4)
-        self.assertEqual(api.result(self.s.cell("os.path.getsize('big')")), "100000000")
+        cell = self.s.cell("os.path.getsize('big')")
+        self.assertEqual(api.result(cell), "100000000", cell)
 
     def test_an_open_file(self):
         self.s.cell("f = open('log', 'w+'); f.write('abc'); f.flush()")
