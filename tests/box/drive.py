@@ -107,7 +107,7 @@ class Repl:
             raise EOFError("the session ended without an answer: " + "".join(self.errors)[-500:])
         return json.loads(line)
 
-    def end(self, seconds=10):
+    def end(self, seconds=30):
         """End of input; the exit status, or None when it had to be killed."""
         seconds *= slow
         try:
@@ -170,7 +170,7 @@ class Driver:
                 outcome.exit = status if outcome.exit in (None, 0) else outcome.exit
                 outcome.stderr += "".join(repl.errors)
                 if status is None:
-                    outcome.trouble.append("the session did not end within 10 s of its end of input")
+                    outcome.trouble.append("the session did not end at its end of input")
 
     def keep_sessions(self, sessions, outcome):
         pass
@@ -318,7 +318,7 @@ print("interpreter", posix.getpid())"""
                 self.idle.append((flags, repl))
             self.end_idle(self.IDLE_MAX)
         elif repl.end() is None:
-            outcome.trouble.append("the session did not end within 10 s of its end of input")
+            outcome.trouble.append("the session did not end at its end of input")
 
     def run_one(self, program, facts, outcome, deadline):
         self.run_cells(program, facts, outcome, deadline)

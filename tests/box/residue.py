@@ -73,7 +73,7 @@ class Residue:
             complaints.append(str(e))
         except EOFError:
             pass  # the cell took the session with it, and repl may end then
-        if repl.end(15) is None:
+        if repl.end() is None:
             complaints.append(f"did not end: {CELLS[number % len(CELLS)]!r}")
         return complaints
 
@@ -105,7 +105,7 @@ class Residue:
             time.sleep(random.uniform(0.2, 2.5))
             process.send_signal((signal.SIGTERM, signal.SIGINT, signal.SIGHUP)[number // 2 % 3])
         try:
-            process.wait(20 * drive.slow)
+            process.wait(60 * drive.slow)
         except subprocess.TimeoutExpired:
             drive.kill(process)
             return [f"retort run did not end ({code!r})"]
@@ -136,7 +136,7 @@ class Residue:
         except (TimeoutError, EOFError) as e:
             return [f"box {i}: {e}"]
         finally:
-            repl.end(15)
+            repl.end()
         return self.growth(first, last, "boxes")
 
     def one_session(self, number):
@@ -154,7 +154,7 @@ class Residue:
         except (TimeoutError, EOFError) as e:
             return [f"death {i}: {e}"]
         finally:
-            repl.end(15)
+            repl.end()
         return self.growth(first, last, "deaths")
 
     def growth(self, first, last, of_what):
@@ -187,9 +187,11 @@ class Residue:
         subprocess.run(["sh", "-c", f"setsid -f unshare --net sh -c 'printf {mark[:15]} >/proc/$$/comm; sleep 60 & wait'"])
         subprocess.run(["mount", "-t", "tmpfs", mark, self.home])
         segment = subprocess.run(["ipcmk", "-M", "4096"], capture_output=True, text=True).stdout.split()[-1]
-        time.sleep(0.5)
-        after = leftovers.Snapshot(self.options.retort)
-        kinds = {line.split(" left over")[0] for line in after.left_since(before)}
+        kinds, end = set(), time.monotonic() + 20
+        while kinds != set(before.parts) and time.monotonic() < end:
+            time.sleep(0.1)
+            after = leftovers.Snapshot(self.options.retort)
+            kinds = {line.split(" left over")[0] for line in after.left_since(before)}
         subprocess.run(["umount", self.home])
         subprocess.run(["ipcrm", "-m", segment])
         for pid in {pid for pid, what in after.parts["process"] if what.startswith(mark[:15] + ":")}:
