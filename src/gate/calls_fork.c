@@ -220,6 +220,7 @@ void call_fork(struct request *r)
 struct attempt {
     struct trial *trial;
     struct session *session; /* NULL: it is over */
+    bool heard;              /* whether it could be opened */
     struct cell *cell;       /* what came of it */
     const char *code;        /* the body's */
 };
@@ -262,18 +263,16 @@ void trial_free(struct trial *t)
     free(t);
 }
 
-void trial_stop(struct trial *t)
+/* One that ended well, and has not died since, while the others ran. */
+static bool is_ok(const struct attempt *a)
 {
-    t->stopped = true;
-    for (unsigned i = 0; i < t->n; i++)
-        if (t->list[i].session && !t->list[i].cell)
-            session_interrupt(t->list[i].session);
+    return a->cell && a->cell->status == CELL_OK && a->session && !session_ended(a->session);
 }
 
 static struct attempt *first_ok(struct trial *t)
 {
     for (unsigned i = 0; t->keep && !t->stopped && i < t->n; i++)
-        if (t->list[i].cell && t->list[i].cell->status == CELL_OK && t->list[i].session)
+        if (is_ok(&t->list[i]))
             return &t->list[i];
     return NULL;
 }
@@ -325,6 +324,35 @@ static void trial_over(struct trial *t)
     job_over(l, j, NULL); /* and frees the trial */
 }
 
+static void refuse_trial(struct trial *t, const char *why)
+{
+    t->refused = true;
+    snprintf(t->why, sizeof(t->why), "%s", why);
+}
+
+/* What is not open yet is not waited for: that may take as long as the session's guest likes. */
+void trial_stop(struct trial *t)
+{
+    unsigned given_up = 0;
+
+    t->stopped = true;
+    for (unsigned i = 0; i < t->n; i++) {
+        struct attempt *a = &t->list[i];
+        if (!a->session || a->cell)
+            continue;
+        if (a->heard) {
+            session_interrupt(a->session);
+            continue;
+        }
+        refuse_trial(t, "it was given up");
+        attempt_end(a);
+        given_up++;
+    }
+    t->left -= given_up;
+    if (given_up > 0 && t->left == 0)
+        trial_over(t);
+}
+
 static void one_is_over(struct trial *t)
 {
     if (--t->left == 0)
@@ -337,14 +365,11 @@ static void on_attempt_opened(void *ctx, struct session *s, const struct err *e)
     struct trial *t = a->trial;
     struct err why = {0};
 
+    a->heard = true;
     if (!e && !t->refused && !t->stopped &&
         session_run_at_once(s, a->code, strlen(a->code), t->timeout_ms, &why) == 0)
         return;
-    t->refused = true;
-    snprintf(t->why, sizeof(t->why), "%s",
-             e             ? e->text
-             : why.text[0] ? why.text
-                           : "it was given up");
+    refuse_trial(t, e ? e->text : why.text[0] ? why.text : "it was given up");
     one_is_over(t);
 }
 
@@ -369,7 +394,8 @@ static const struct session_events attempt_events = {
 int trial_begin(struct live *l, struct job *j)
 {
     struct trial *t = j->trial;
-    const struct session_departure at = {.n = session_state_n(l->session), .present = true};
+    const struct session_departure at = {
+        .n = session_state_n(l->session), .present = true, .last = session_last_n(l->session)};
 
     for (unsigned i = 0; i < t->n; i++) {
         if (ask_room(j->request, &l->limits) < 0) {

@@ -70,7 +70,6 @@ static void unlist(struct live *l)
 static void live_free(struct live *l)
 {
     unlist(l);
-    job_free(l->running); /* it was under way when the server left */
     json_decref(l->metadata);
     free(l);
 }
@@ -222,6 +221,9 @@ static void finish(struct live *l)
         store_session_end(g->store, l->id, l->ending, clock_wall_ms(), &e) < 0)
         log_line("store error=\"%s\"", e.text);
     unlist(l);
+    job_free(
+        l->running); /* under way when the server leaves: candidates are sessions, and counted */
+    l->running = NULL;
     if (l->once) {
         g->n_runs--;
         runs_next(g);
@@ -283,23 +285,25 @@ int64_t lives_tick(struct gate *g, int64_t now_ms)
     return next_ms;
 }
 
+/* Each from the beginning: with one of several branches that are being made together, the others end too. */
+static void end_those(struct gate *g, const struct holder *of, const char *reason)
+{
+    struct live *l = g->lives;
+
+    while (l) {
+        bool begins = !l->ending && (!of || l->holder == of);
+        if (begins)
+            live_end(l, reason);
+        l = begins ? g->lives : l->next;
+    }
+}
+
 void lives_end_all(struct gate *g, const char *reason)
 {
-    struct live *next;
-
-    for (struct live *l = g->lives; l; l = next) {
-        next = l->next;
-        live_end(l, reason);
-    }
+    end_those(g, NULL, reason);
 }
 
 void lives_end_of(struct gate *g, const struct holder *h, const char *reason)
 {
-    struct live *next;
-
-    for (struct live *l = g->lives; l; l = next) {
-        next = l->next;
-        if (l->holder == h)
-            live_end(l, reason);
-    }
+    end_those(g, h, reason);
 }

@@ -268,6 +268,8 @@ static void on_waits(struct points *p, struct fields *f, struct msg *m)
                         .line = fd_steal(&line),
                         .resident = resident(m->from),
                         .taken_ms = clock_wall_ms(),
+                        /* the numbers of a branch may go on beyond what was undone in the other */
+                        .gone_back = p->branch && p->n == 0,
                         .lost = strndup(lost, len)};
     p->n++;
     set_scores(p); /* copying may be what makes memory short */

@@ -86,7 +86,8 @@ struct session *session_branch(struct session *from, const struct session_depart
 {
     struct session *s = session_new(from->vessel, limits, events, ctx);
 
-    s->n_cells = s->state_n = at->n;
+    s->state_n = at->n;
+    s->n_cells = at->last > at->n ? at->last : at->n;
     link_branch(s, from->box, at);
     return s;
 }
@@ -214,6 +215,11 @@ bool session_ended(const struct session *s)
 uint32_t session_state_n(const struct session *s)
 {
     return s->state_n;
+}
+
+uint32_t session_last_n(const struct session *s)
+{
+    return s->n_cells;
 }
 
 void session_give(struct session *s, const struct session_events *events, void *ctx)

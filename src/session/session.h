@@ -151,7 +151,8 @@ struct session *session_open(struct vessel *v, unsigned environment, const struc
 /* Where a branch leaves: the state after this cell, which must be one that is kept. */
 struct session_departure {
     uint32_t n;
-    bool present; /* with the files of now, and not those of then */
+    bool present;  /* with the files of now, and not those of then */
+    uint32_t last; /* its next cell comes after this number too: it goes on in the other's place */
 };
 /* A session that begins as another one was; its first cell is n + 1. */
 struct session *session_branch(struct session *from, const struct session_departure *at,
@@ -169,6 +170,8 @@ bool session_busy(const struct session *s);
 bool session_ended(const struct session *s);
 /* The last cell that is over and was not undone: a branch of now leaves after it. */
 uint32_t session_state_n(const struct session *s);
+/* The number of the last cell; those that were undone count. */
+uint32_t session_last_n(const struct session *s);
 /* From now on it is told to somebody else. */
 void session_give(struct session *s, const struct session_events *events, void *ctx);
 bool session_from_pool(const struct session *s);

@@ -234,6 +234,23 @@ class Try(api.Case):
         self.assertIsNone(answers[0]["kept"])
         self.assertEqual(api.result(self.s.cell("x")), "1")
 
+    def test_after_going_back(self):
+        """The numbers of what was undone are not given out again: the journal has them."""
+        self.s.cell("x = 2")
+        self.s.cell("x = 3")
+        self.client.post(self.s.path + "/rollback", to=1)
+        self.assertEqual(self.attempt("x = 'tried'")["cells"][0]["n"], 4)
+        self.assertEqual(self.s.cell("x")["n"], 5)
+        self.assertEqual([c["n"] for c in journal(self.s)], [1, 2, 3, 4, 5])
+        self.assertError(self.client.post(self.s.path + "/rollback", to=3), 409, "no_checkpoint")
+
+    def test_one_that_dies_while_the_others_run_is_not_kept(self):
+        answer = self.attempt("import os, threading\n"
+                              "threading.Timer(0.3, os.write, (3, b'no frame at all' * 100)).start()",
+                              "import time; time.sleep(2); x = 'late'")
+        self.assertEqual(([c["status"] for c in answer["cells"]], answer["kept"]), (["ok", "ok"], 1))
+        self.assertEqual(api.result(self.s.cell("x")), "'late'")
+
     def test_what_is_asked_is_checked(self):
         for body in ({}, {"candidates": []}, {"candidates": "x"}, {"candidates": [1]},
                      {"candidates": ["1"] * 33}, {"candidates": ["1"], "keep": "all"}):

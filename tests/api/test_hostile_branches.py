@@ -2,8 +2,39 @@
 that they lie in can do where Landlock knows no signals: everybody else's sessions go on."""
 import os
 import signal
+import time
 
 import api
+
+# One that pretends to wait, with the state of cell 1: it lets go of the first branch that it is to become, and keeps
+# the second waiting.
+PRETENDER = r"""
+import array, os, socket, struct, threading
+def pretend():
+    line = socket.socket(fileno=os.dup(5))
+    line.send(struct.pack('<III', 2, 7777, 1))
+    if struct.unpack('<II', line.recv(64)) != (16, 7777):
+        os._exit(1)
+    between = os.fork()
+    if between == 0:
+        if os.fork() == 0:
+            wait(line)
+        os._exit(0)
+    os.waitpid(between, 0)
+def wait(line):
+    mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    socket.send_fds(line, [struct.pack('<III', 3, 1, 0)], [theirs.fileno()])
+    theirs.close()
+    line.close()
+    seen = 0
+    while True:
+        word, fds, _, _ = socket.recv_fds(mine, 1000, 20)
+        if struct.unpack('<I', word[:4])[0] == 4:
+            seen += 1
+            if seen == 1:
+                for fd in fds: os.close(fd)
+threading.Timer(1, pretend).start()
+"""
 
 
 def inits(server):
@@ -81,3 +112,40 @@ class Hostile(api.Case):
         self.assertServes()
         os.kill(init, signal.SIGCONT)
         self.assertEqual(api.result(b.cell("x")), "1")
+
+    def pretend(self, client):
+        session = client.session()
+        session.cell(PRETENDER)
+        time.sleep(2)
+        return session
+
+    def test_a_token_is_revoked_while_one_branch_failed_and_one_does_not_come(self):
+        client = self.server.client(self.server.new_token("eve"))
+        forking = api.Later(lambda: client.post(self.pretend(client).path + "/fork", count=2))
+        time.sleep(5)
+        self.assertFalse(forking.over, forking.value)
+        self.assertEqual(api.run("token", "revoke", "eve", "--state", self.server.state).returncode, 0)
+        self.assertIn(forking.result(api.SOON).status, (401, 410, 503))
+        self.assertTrue(api.wait_until(lambda: boxes(self.client) == 1, api.SOON), boxes(self.client))
+        self.assertServes()
+
+    def test_candidates_that_do_not_come_are_not_waited_for(self):
+        session = self.pretend(self.client)
+        trying = api.Later(lambda: self.client.post(session.path + "/try", candidates=["1", "2"]))
+        time.sleep(2)
+        self.assertFalse(trying.over, trying.value)
+        self.assertEqual(self.client.post(session.path + "/interrupt").status, 200)
+        self.assertError(trying.result(api.SOON), 503, "no_box")
+        self.assertEqual(session.cell("6 * 7")["status"], "ok")
+        trying = api.Later(lambda: self.client.post(session.path + "/try", candidates=["1", "2"]))
+        time.sleep(2)
+        self.assertEqual(self.client.delete(session.path).status, 204)
+        self.assertTrue(api.wait_until(lambda: boxes(self.client) == 1, api.SOON), boxes(self.client))
+
+    def test_the_server_leaves_while_candidates_do_not_come(self):
+        session = self.pretend(self.client)
+        api.Later(lambda: self.client.post(session.path + "/try", candidates=["1", "2"]))
+        time.sleep(2)
+        self.server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.2)
+        self.assertEqual(self.server.end(signal.SIGTERM, api.SOON), 0)
