@@ -362,7 +362,7 @@ static void on_restore(struct init *in, struct fields *f, struct msg *m)
 static void on_points(struct init *in, struct fields *f, struct msg *m)
 {
     uint32_t req = fields_get_u32(f);
-    (void)m;
+    bool weigh = m->type == FILE_POINTS;
 
     for (unsigned i = 0; i < in->points.n; i++) {
         const struct point *x = &in->points.list[i];
@@ -374,7 +374,7 @@ static void on_points(struct init *in, struct fields *f, struct msg *m)
         fields_put_u32(&b, x->undone_from);
         fields_put_u32(&b, x->undone_to);
         fields_put_u64(&b, (uint64_t)x->taken_ms);
-        fields_put_u64(&b, points_weigh(x));
+        fields_put_u64(&b, weigh ? points_weigh(x) : 0);
         fields_put_text(&b, x->lost);
         answer(in, &b, -1);
     }
@@ -435,10 +435,19 @@ static void tell_restored(struct init *in)
 static void on_message(struct init *in, struct msg *m)
 {
     static void (*const handlers[])(struct init *, struct fields *, struct msg *) = {
-        [FILE_PUT] = on_put,         [FILE_PUT_END] = on_put_end, [FILE_GET] = on_get,
-        [FILE_CHANGES] = on_changes, [FILE_SPACE] = on_space,     [FILE_USAGE] = on_usage,
-        [FILE_LIST] = on_list,       [FILE_DELETE] = on_delete,   [FILE_RESTORE] = on_restore,
-        [FILE_POINTS] = on_points,   [FILE_KEEP] = on_keep,       [FILE_EVICTIONS] = on_evictions,
+        [FILE_PUT] = on_put,
+        [FILE_PUT_END] = on_put_end,
+        [FILE_GET] = on_get,
+        [FILE_CHANGES] = on_changes,
+        [FILE_SPACE] = on_space,
+        [FILE_USAGE] = on_usage,
+        [FILE_LIST] = on_list,
+        [FILE_DELETE] = on_delete,
+        [FILE_RESTORE] = on_restore,
+        [FILE_STATES] = on_points,
+        [FILE_POINTS] = on_points,
+        [FILE_KEEP] = on_keep,
+        [FILE_EVICTIONS] = on_evictions,
     };
     struct fields f;
 

@@ -136,7 +136,7 @@ void course_rollback(struct session *s, uint32_t n)
 {
     course_begin(s, ROLLBACK_MS);
     s->course.restore_to = n;
-    s->course.points_req = files_ask(s, FILE_POINTS);
+    s->course.points_req = files_ask(s, FILE_STATES);
     if (!s->course.points_req)
         kill_it(s); /* init is mute: it cannot be restored, nor used */
 }

@@ -65,7 +65,8 @@ enum file_msg {
         9, /* u32 req, u32 n: the interpreter is dead; let the one take its place that has the
                          state after this cell, and make the workspace what it was then. POINT_NEWEST:
                          the newest, and the workspace stays */
-    FILE_POINTS = 10, /* u32 req: which states are kept */
+    FILE_POINTS = 10, /* u32 req: which states are kept, and how much memory each has alone */
+    FILE_STATES = 13, /* u32 req: the same without the memory, which takes long to find out */
     FILE_KEEP = 11,   /* u32 req, u32 n, u64 memory: so many at most, where it is not
                          CHECKPOINTS_DEFAULT, of a session with this limit; has no answer */
     FILE_EVICTIONS =
