@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -24,6 +23,7 @@
 #include "wire/fields.h"
 #include "wire/proto.h"
 #include "zygote/keep.h"
+#include "zygote/shared.h"
 
 /* As the filter wants it: see BOX_BRANCH_WORD. */
 static int enter(int fd, int kind)
@@ -166,105 +166,6 @@ static void open_all(struct held_files *h, struct buf *lost)
         _exit(1);
 }
 
-/* ---- shared memory ---- */
-
-/* A mapping that would go on showing the other box's file, or memory that both have. */
-struct shared {
-    char *start;
-    size_t len;
-    int prot;
-    off_t offset;
-    char *path; /* NULL: it has no name */
-};
-
-struct shared_list {
-    struct shared *list;
-    unsigned n;
-};
-
-/* Of system files there is nothing to be said: nobody writes to them. */
-static bool is_of_box(const char *path)
-{
-    static const char *const places[] = {BOX_WORKSPACE "/", BOX_HOME "/", "/tmp/", "/dev/shm/"};
-
-    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
-        if (strncmp(path, places[i], strlen(places[i])) == 0)
-            return true;
-    return false;
-}
-
-static void note_mapping(struct shared_list *l, const char *line)
-{
-    unsigned long start, end, offset;
-    char perms[5], path[PATH_MAX] = "";
-
-    if (sscanf(line, "%lx-%lx %4s %lx %*s %*s %4095[^\n]", &start, &end, perms, &offset, path) <
-            4 ||
-        perms[3] != 's')
-        return;
-    bool named = is_of_box(path) && !strstr(path, " (deleted)");
-    if (!named && perms[1] != 'w')
-        return;
-    l->list = realloc(l->list, (l->n + 1) * sizeof(*l->list));
-    if (!l->list)
-        _exit(1);
-    l->list[l->n++] = (struct shared){
-        .start = (char *)start, /* NOLINT: an address as the kernel writes it */
-        .len = end - start,
-        .prot = (perms[0] == 'r' ? PROT_READ : 0) | (perms[1] == 'w' ? PROT_WRITE : 0) |
-                (perms[2] == 'x' ? PROT_EXEC : 0),
-        .offset = (off_t)offset,
-        .path = named ? xstrdup(path) : NULL};
-}
-
-static void note_shared(struct shared_list *l)
-{
-    char *line = NULL;
-    size_t size = 0;
-    FILE *maps = fopen("/proc/self/maps", "re");
-
-    *l = (struct shared_list){0};
-    while (maps && getline(&line, &size, maps) > 0)
-        note_mapping(l, line);
-    free(line);
-    if (maps)
-        fclose(maps);
-}
-
-/* The branch's own file of that name, if it reaches as far. */
-static bool map_own_file(const struct shared *x)
-{
-    struct stat st;
-    cleanup_fd int fd =
-        x->path ? open(x->path, (x->prot & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC) : -1;
-
-    return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > x->offset &&
-           mmap(x->start, x->len, x->prot, MAP_SHARED | MAP_FIXED, fd, x->offset) != MAP_FAILED;
-}
-
-/* Else what is in it now, for itself alone. */
-static bool map_copy(const struct shared *x)
-{
-    void *copy = mmap(NULL, x->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    if (copy == MAP_FAILED)
-        return false;
-    if (x->prot & PROT_READ)
-        memcpy(copy, x->start, x->len);
-    return mprotect(copy, x->len, x->prot) == 0 &&
-           mremap(copy, x->len, x->len, MREMAP_MAYMOVE | MREMAP_FIXED, x->start) != MAP_FAILED;
-}
-
-static void map_all(struct shared_list *l)
-{
-    for (unsigned i = 0; i < l->n; i++) {
-        if (!map_own_file(&l->list[i]) && !map_copy(&l->list[i]))
-            _exit(1); /* better none than one that writes into the other's memory */
-        free(l->list[i].path);
-    }
-    free(l->list);
-}
-
 /* ---- going in ---- */
 
 _Noreturn static void fail(const struct msg *m, const char *step, struct err *why)
@@ -348,11 +249,11 @@ void branch_join(const struct msg *m, struct buf *lost)
 
     x.m = m;
     note_all(&held, m);
-    note_shared(&shared);
+    shared_note(&shared);
     if (STEPS_RUN(steps, &x, &failed, &e) < 0)
         fail(m, failed, &e);
     open_all(&held, lost);
-    map_all(&shared);
+    shared_split(&shared);
 }
 
 void branch_ready(const struct msg *m)

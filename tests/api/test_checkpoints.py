@@ -343,3 +343,79 @@ class HowMany(api.Case):
         for wrong in (-1, 33, 1.5, "8", "none", [], True, 2 ** 40):
             with self.subTest(wrong=wrong):
                 self.assertError(self.client.post("/v1/sessions", checkpoints=wrong), 400, "bad_request", "0 to 32")
+
+
+class Large(api.Case):
+    def test_two_hundred_states_of_500_mb(self):
+        """All of them together stay within the limit: the oldest go, and never the session."""
+        session = self.session(limits={"memory": "1g"})
+        session.cell("a = b'x' * (500 << 20); x = -1")
+        for i in range(200):
+            cell = session.cell(f"x += 1; y{i} = bytes(1 << 20)")
+            self.assertEqual((cell["status"], cell.get("restored_to")), ("ok", None), cell)
+        listed = lambda: session.client.get(session.path + "/checkpoints").json["checkpoints"]
+        self.assertTrue(api.wait_until(lambda: listed()[-1]["n"] == 201), listed())
+        self.assertLessEqual(len(listed()), 8)
+        self.assertEqual(session.cell("import os; os.abort()")["restored_to"], 201)
+        self.assertEqual(api.result(session.cell("x, len(a), a[-1:]")), "(199, 524288000, b'x')")
+
+
+class Open(api.Case):
+    def setUp(self):
+        self.s = self.session()
+
+    def rollback(self, to):
+        answer = self.s.client.post(self.s.path + "/rollback", to=to)
+        self.assertEqual(answer.status, 200, answer)
+
+    def test_a_transaction(self):
+        self.s.cell("import sqlite3; db = sqlite3.connect('d.db'); db.execute('create table t (x)'); db.commit()\n"
+                    "_ = db.execute('insert into t values (1)')")
+        self.s.cell("db.commit(); db.execute('delete from t'); db.commit()")
+        self.rollback(1)
+        self.assertEqual(api.result(self.s.cell("db.in_transaction, db.execute('select * from t').fetchall()")),
+                         "(True, [(1,)])")
+        self.s.cell("db.rollback()")
+        self.assertEqual(api.result(self.s.cell("db.execute('select * from t').fetchall()")), "[]")
+
+    def test_memory_that_processes_share(self):
+        """It is what it was then, and not what the one that died has made of it."""
+        self.s.cell("import mmap, os; m = mmap.mmap(-1, 4096); m[:5] = b'first'")
+        self.s.cell("m[:5] = b'other'; y = 1")
+        self.rollback(1)
+        self.assertEqual(api.result(self.s.cell("m[:5]")), "b'first'")
+
+    def test_more_of_it_than_is_copied(self):
+        self.s.cell("import mmap; m = mmap.mmap(-1, 100 << 20); m[:5] = b'first'")
+        self.s.cell("x = 1")
+        self.rollback(1)
+        self.assertIn("memory 104857600 bytes shared", api.text(self.s.cell("x = 2"), "stderr"))
+
+    def test_numbers_of_the_system_never_come_twice(self):
+        """Random numbers that a program can seed are a part of its state; those of the system are not."""
+        self.s.cell("import os, ssl, random, secrets, uuid")
+        draw = "os.urandom(8), ssl.RAND_bytes(8), secrets.token_hex(), uuid.uuid4().hex"
+        drawn = [api.result(self.s.cell(draw))]
+        for _ in range(3):
+            self.rollback(1)
+            drawn.append(api.result(self.s.cell(draw)))
+        self.assertEqual(len(set(drawn)), 4, drawn)
+
+    def test_while_processes_fork(self):
+        """A state may be missing then, and no more than that: the session goes on."""
+        self.s.cell("import os, time\nx = 1")
+        self.s.cell("def breed(until):\n"
+                    "    while time.time() < until:\n"
+                    "        try: pid = os.fork()\n"
+                    "        except OSError: time.sleep(0.001); continue\n"
+                    "        if pid == 0: os._exit(0)\n"
+                    "        os.waitpid(pid, 0)\n"
+                    "for _ in range(20):\n"
+                    "    if os.fork() == 0:\n"
+                    "        breed(time.time() + 3); os._exit(0)\n")
+        for i in range(10):
+            self.assertEqual(self.s.cell(f"x = {i}")["status"], "ok")
+        cell = self.s.cell("os._exit(1)")
+        self.assertEqual(cell["status"], "crashed")
+        self.assertGreaterEqual(cell["restored_to"], 1)
+        self.assertEqual(self.s.cell("x")["status"], "ok")

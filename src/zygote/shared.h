@@ -1,0 +1,29 @@
+/* shared: memory that two processes would go on having together after a fork. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+
+/* One mapping of it: of a file, or of memory without a name. */
+struct shared {
+    char *start;
+    size_t len;
+    int prot;
+    off_t offset;
+    char *path; /* NULL: it has no name */
+};
+
+struct shared_list {
+    struct shared *list;
+    unsigned n;
+};
+
+/* Find them. What has a name has it in the root of now. */
+void shared_note(struct shared_list *l);
+/* In a branch: files are those of the new root, and the rest is a copy. Leaves where that cannot be. */
+void shared_split(struct shared_list *l);
+/* In one that waits: a copy of what has no name; what is too much for that is lost. Files stay what they are. */
+void shared_keep(struct shared_list *l, struct buf *lost);
