@@ -458,6 +458,54 @@ static int begin(uint32_t standard, scmp_filter_ctx *ret, struct err *e)
     return 0;
 }
 
+/* Who enters a branch's box and does not give its rights up has them over an empty network of its own. Of what takes
+ * such rights, this is nobody's: policies of IPsec, connections made by hand, headers made by hand; and interfaces,
+ * routes and neighbours, which init has set up by now. */
+static int refuse_network(scmp_filter_ctx c, struct err *e)
+{
+    static const struct {
+        uint32_t level, name, mask;
+    } options[] = {
+        {IPPROTO_IP, 16, 0xfffffffeu}, /* IP_IPSEC_POLICY, IP_XFRM_POLICY */
+        {IPPROTO_IPV6, 34, 0xfffffffeu},
+        {IPPROTO_IPV6, 54, 0xfffffffeu}, /* IPV6_HOPOPTS, IPV6_RTHDRDSTOPTS */
+        {IPPROTO_IPV6, 57, 0xffffffffu}, /* IPV6_RTHDR */
+        {IPPROTO_IPV6, 59, 0xffffffffu}, /* IPV6_DSTOPTS */
+        {IPPROTO_TCP, TCP_REPAIR, 0xffffffffu},
+    };
+    static const struct {
+        uint32_t first, mask;
+    } requests[] = {
+        {0x890b, 0xffffffffu}, {0x890c, 0xffffffffu}, /* routes */
+        {0x8914, 0xfffffffdu}, {0x8918, 0xfffffff9u}, /* SIOCSIFFLAGS to SIOCSIFMETRIC */
+        {0x8922, 0xfffffffeu}, {0x8924, 0xffffffffu}, /* SIOCSIFMTU, SIOCSIFNAME, SIOCSIFHWADDR */
+        {0x8930, 0xfffffff9u}, {0x8931, 0xffffffffu},
+        {0x8937, 0xffffffffu},                        /* SIOCSIFSLAVE and so on */
+        {0x8950, 0xfffffff0u}, {0x8960, 0xffffffe0u}, /* neighbours, SIOCSIFMAP */
+        {0x89b0, 0xfffffff0u},                        /* time stamps */
+    };
+
+    for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
+        struct refusal r = {
+            SCMP_SYS(setsockopt),
+            EPERM,
+            2,
+            {ARG_IS(1, options[i].level),
+             SCMP_CMP(2, SCMP_CMP_MASKED_EQ, options[i].mask, options[i].name & options[i].mask)}};
+        if (refuse(c, &r, e) < 0)
+            return -1;
+    }
+    for (size_t i = 0; i < sizeof(requests) / sizeof(*requests); i++) {
+        struct refusal r = {SCMP_SYS(ioctl),
+                            EPERM,
+                            1,
+                            {SCMP_CMP(1, SCMP_CMP_MASKED_EQ, requests[i].mask, requests[i].first)}};
+        if (refuse(c, &r, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* Only init may watch files: Linux counts the instances of a namespace against its maker too, who has 128
  * for everything he runs, and for all of his boxes. "You have too many" is what programs know to live
  * with. */
@@ -471,7 +519,7 @@ static int refuse_guest(scmp_filter_ctx c, struct err *e)
     for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++)
         if (refuse(c, &list[i], e) < 0)
             return -1;
-    return refuse_waiting(c, e);
+    return refuse_network(c, e) < 0 ? -1 : refuse_waiting(c, e);
 }
 
 int filter_compile(bool has_memory_cgroup, struct filter *ret, struct err *e)

@@ -36,6 +36,67 @@ def wait(line):
 threading.Timer(1, pretend).start()
 """
 
+# One that becomes a branch, but keeps its rights over the new namespaces. What it can do is in a file.
+RIGHTS = PRETENDER.replace("seen += 1", "keep_rights(fds)") + r"""
+import ctypes, errno, fcntl
+libc = ctypes.CDLL(None, use_errno=True)
+def enter(fd, kind):
+    assert libc.syscall(308, fd, kind, 0x62726e63) == 0, (fd, hex(kind), ctypes.get_errno())
+def keep_rights(fds):
+    out = open('/mnt/data/probe', 'w')
+    if os.fork():
+        return
+    enter(fds[6], 0x10000000)
+    enter(fds[7], 0x20000000)
+    if os.fork():
+        os._exit(0)
+    for way in fds[11:]:
+        os.write(way, b'0')
+    os.write(fds[4], struct.pack('<I', 1))
+    _, more, _, _ = socket.recv_fds(socket.socket(fileno=fds[5]), 1000, 20)
+    for fd, kind in ((fds[8], 0x20000), (fds[9], 0x8000000), (fds[10], 0x4000000), (more[0], 0x40000000)):
+        enter(fd, kind)
+    status = open('/proc/self/status').read()
+    print('rights', status.split('CapEff:')[1].split()[0].strip('0') != '', file=out)
+    for name, act in ACTS:
+        try: act(); result = 'done'
+        except OSError as e: result = errno.errorcode[e.errno]
+        print(name, result, file=out)
+    print('end', file=out, flush=True)
+    os._exit(0)
+lo = b'lo'.ljust(16, b'\0')
+def call(*args):
+    if libc.syscall(*args) < 0:
+        raise OSError(ctypes.get_errno(), '')
+def opened(kind, *args):
+    return lambda: socket.socket(*kind).setsockopt(*args)
+def asked(number, what):
+    return lambda: fcntl.ioctl(socket.socket(type=socket.SOCK_DGRAM), number, what)
+TCP, UDP, UDP6 = (2, 1), (2, 2), (10, 2)
+ACTS = [
+    ('setsockopt-mark', opened(UDP, 1, 36, 7)),  # it has the right, and this is harmless
+    ('mount', lambda: call(165, b'x', b'/tmp', b'tmpfs', 0, 0)),
+    ('unshare', lambda: call(272, 0x20000)),
+    ('chroot', lambda: call(161, b'/tmp')),
+    ('sethostname', lambda: call(170, b'x', 1)),
+    ('keyctl', lambda: call(250, 0, 0)),
+    ('tables', opened(UDP, 0, 64, bytes(200))),
+    ('xfrm', opened(UDP, 0, 17, bytes(200))),
+    ('xfrm6', opened(UDP6, 41, 35, bytes(200))),
+    ('headers', opened(UDP6, 41, 54, bytes(8))),
+    ('repair', opened(TCP, 6, 19, 1)),
+    ('name', asked(0x8923, lo + b'x'.ljust(24, b'\0'))),
+    ('flags', asked(0x8914, lo + bytes(24))),
+    ('mtu', asked(0x8922, lo + struct.pack('i', 9000) + bytes(20))),
+    ('address', asked(0x8916, lo + struct.pack('HH4s', 2, 0, bytes([10, 0, 0, 1])) + bytes(16))),
+    ('route', asked(0x890b, bytes(120))),
+    ('neighbour', asked(0x8955, bytes(68))),
+    ('tunnel', asked(0x89f1, lo + bytes(24))),
+    ('bridge', asked(0x89a0, b'br0')),
+    ('names', asked(0x8912, bytes(16))),  # everybody's
+]
+"""
+
 
 def inits(server):
     """Of all boxes; the newest has the highest number."""
@@ -149,3 +210,14 @@ class Hostile(api.Case):
         self.server.process.send_signal(signal.SIGTERM)
         time.sleep(0.2)
         self.assertEqual(self.server.end(signal.SIGTERM, api.SOON), 0)
+
+    def test_one_that_keeps_its_rights_over_its_branch(self):
+        session = self.client.session()
+        session.cell(RIGHTS)
+        time.sleep(2)
+        api.Later(lambda: self.client.post(session.path + "/fork"))
+        self.assertTrue(api.wait_until(lambda: session.get("probe").body.endswith(b"end\n"), api.SOON),
+                        session.get("probe").body)
+        said = dict(line.split() for line in session.get("probe").body.decode().splitlines()[:-1])
+        allowed = {"rights": "True", "setsockopt-mark": "done", "names": "done"}
+        self.assertEqual({k: v for k, v in said.items() if v != "EPERM"}, allowed)
