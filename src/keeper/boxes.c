@@ -77,19 +77,29 @@ static void close_owner_ends(struct box *b)
         fd_close(&b->meters[--b->n_meters]);
 }
 
+/* Every process is reaped, so this can fail only for a moment, while the last one's exit is still on its way through
+ * the kernel; or, of a branch, where processes of the other box have gone in by the way that was meant for its own. */
+static void remove_cgroup(struct state *s, struct box *b)
+{
+    const struct cgroup_spared nobody = {0};
+    struct err ignored;
+
+    for (int tries = 0; b->has_cgroup && tries < 100; tries++) {
+        if (cgroup_remove(&s->cgroups, b->id, &ignored) == 0)
+            return;
+        if (b->parent && tries % 25 == 0)
+            cgroup_end_others(&s->cgroups, b->id, &nobody);
+        usleep(200);
+    }
+}
+
 void box_free_when_gone(struct state *s, struct box *b)
 {
-    struct err e;
-
     /* One with branches is what they lie in, even if its init is dead: then they are about to be. */
     if (b->phase != BOX_ENDING || b->init_pid || b->kernel_pid || b->asked_zygote || b->maker_pid ||
         b->branches > 0)
         return;
-    /* Every process is reaped, so this can fail only for a moment, while the last one's exit is
-     * still on its way through the kernel. */
-    for (int tries = 0; b->has_cgroup && cgroup_remove(&s->cgroups, b->id, &e) < 0 && tries < 100;
-         tries++)
-        usleep(200);
+    remove_cgroup(s, b);
     s->slot_used[b->plan.slot] = false;
     if (!b->tell_end && !s->refill_at_ms)
         s->refill_at_ms =

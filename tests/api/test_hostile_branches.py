@@ -1,8 +1,10 @@
 """Guests that stand in the way of their own branches, and inits that are stopped or killed, as a guest of the box
 that they lie in can do where Landlock knows no signals: everybody else's sessions go on."""
+import glob
 import os
 import signal
 import time
+import unittest
 
 import api
 
@@ -221,3 +223,20 @@ class Hostile(api.Case):
         said = dict(line.split() for line in session.get("probe").body.decode().splitlines()[:-1])
         allowed = {"rights": "True", "setsockopt-mark": "done", "names": "done"}
         self.assertEqual({k: v for k, v in said.items() if v != "EPERM"}, allowed)
+
+    @unittest.skipIf(api.USER is not None or not os.path.exists("/sys/fs/cgroup/memory/cgroup.procs"),
+                     "no cgroups of version 1, which a process enters by itself")
+    def test_one_that_goes_into_a_branchs_cgroup_and_stays(self):
+        session = self.client.session()
+        session.cell(PRETENDER.replace("seen += 1", "for way in fds[11:]: os.write(way, b'0')\n"
+                                                    "            for fd in fds[:11]: os.close(fd)"))
+        time.sleep(2)
+
+        def cgroups():
+            with open(f"/proc/{self.of_depth(inits(self.server))}/cgroup") as f:
+                path = next(line.strip().split(":")[2] for line in f if ":memory:" in line)
+            return len(glob.glob(f"/sys/fs/cgroup/memory{os.path.dirname(path)}/box-*"))
+        before = cgroups()
+        self.assertError(self.client.post(session.path + "/fork"), 503, "no_box")
+        self.assertTrue(api.wait_until(lambda: cgroups() == before, 5), (before, cgroups()))
+        self.assertEqual(session.cell("1")["status"], "ok")
