@@ -173,13 +173,13 @@ int cgroup_ways(const struct cgroup_ground *g, unsigned box, int ret[CGROUP_HIER
     return (int)g->n_dirs;
 }
 
-int cgroup_open_to_all(const struct cgroup_ground *g, unsigned box, struct err *e)
+int cgroup_open_to_all(const struct cgroup_ground *g, unsigned box, bool open, struct err *e)
 {
     char path[64];
 
     snprintf(path, sizeof(path), "box-%u/tasks", box);
     for (unsigned i = 0; g->version == 1 && i < g->n_dirs; i++)
-        if (fchmodat(g->dirs[i], path, 0666, 0) < 0)
+        if (fchmodat(g->dirs[i], path, open ? 0666 : 0644, 0) < 0)
             return err_set(e, errno, "cannot open the cgroup %s", path);
     return 0;
 }

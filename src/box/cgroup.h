@@ -53,7 +53,7 @@ int cgroup_limit(const struct cgroup_ground *g, unsigned box, const struct limit
 int cgroup_ways(const struct cgroup_ground *g, unsigned box, int ret[CGROUP_HIERARCHIES],
                 struct err *e);
 /* Version 1: ways that a process with the caller's own uid may use, where cgroup_open_to_all was called before. */
-int cgroup_open_to_all(const struct cgroup_ground *g, unsigned box, struct err *e);
+int cgroup_open_to_all(const struct cgroup_ground *g, unsigned box, bool open, struct err *e);
 /* Version 2: move a process of a box, by the number that we see. */
 int cgroup_move(const struct cgroup_ground *g, unsigned box, pid_t pid, struct err *e);
 /* Descriptors that tell what the box used (see proto.h), for its owner. The count, or -1. */

@@ -119,6 +119,15 @@ def boxes(client):
     return metrics["retort_boxes"] - metrics["retort_boxes_ready"] - metrics["retort_boxes_blank"]
 
 
+def memory_cgroup(pid):
+    with open(f"/proc/{pid}/cgroup") as f:
+        return "/sys/fs/cgroup/memory" + next(line.strip().split(":")[2] for line in f if ":memory:" in line)
+
+
+NEEDS_V1 = unittest.skipIf(api.USER is not None or not os.path.exists("/sys/fs/cgroup/memory/cgroup.procs"),
+                           "no cgroups of version 1, which a process enters by itself")
+
+
 class Hostile(api.Case):
     def setUp(self):
         super().setUp()
@@ -224,8 +233,12 @@ class Hostile(api.Case):
         allowed = {"rights": "True", "setsockopt-mark": "done", "names": "done"}
         self.assertEqual({k: v for k, v in said.items() if v != "EPERM"}, allowed)
 
-    @unittest.skipIf(api.USER is not None or not os.path.exists("/sys/fs/cgroup/memory/cgroup.procs"),
-                     "no cgroups of version 1, which a process enters by itself")
+    @NEEDS_V1
+    def test_nobody_else_goes_into_a_branchs_cgroup(self):
+        _, init = self.fork(self.s)
+        self.assertEqual(os.stat(memory_cgroup(init) + "/tasks").st_mode & 0o777, 0o644)
+
+    @NEEDS_V1
     def test_one_that_goes_into_a_branchs_cgroup_and_stays(self):
         session = self.client.session()
         session.cell(PRETENDER.replace("seen += 1", "for way in fds[11:]: os.write(way, b'0')\n"
@@ -233,9 +246,7 @@ class Hostile(api.Case):
         time.sleep(2)
 
         def cgroups():
-            with open(f"/proc/{self.of_depth(inits(self.server))}/cgroup") as f:
-                path = next(line.strip().split(":")[2] for line in f if ":memory:" in line)
-            return len(glob.glob(f"/sys/fs/cgroup/memory{os.path.dirname(path)}/box-*"))
+            return len(glob.glob(os.path.dirname(memory_cgroup(self.of_depth(inits(self.server)))) + "/box-*"))
         before = cgroups()
         self.assertError(self.client.post(session.path + "/fork"), 503, "no_box")
         self.assertTrue(api.wait_until(lambda: cgroups() == before, 5), (before, cgroups()))
