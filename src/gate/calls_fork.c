@@ -134,7 +134,7 @@ static int add_branch(struct forking *f, struct live *from, struct request *r)
 {
     if (ask_room(r, &from->limits) < 0)
         return -1;
-    struct live *l = live_new(from->gate, from->holder, &from->limits, from->environment);
+    struct live *l = live_new(from->gate, from->holder, &from->limits, from->environment, from);
     l->idle_timeout_s = from->idle_timeout_s;
     l->checkpoints = from->checkpoints;
     l->metadata = json_deep_copy(from->metadata);
@@ -220,9 +220,10 @@ void call_fork(struct request *r)
 struct attempt {
     struct trial *trial;
     struct session *session; /* NULL: it is over */
-    bool heard;              /* whether it could be opened */
-    struct cell *cell;       /* what came of it */
-    const char *code;        /* the body's */
+    struct charge *charge;
+    bool heard;        /* whether it could be opened */
+    struct cell *cell; /* what came of it */
+    const char *code;  /* the body's */
 };
 
 struct trial {
@@ -240,14 +241,11 @@ struct trial {
 
 static void attempt_end(struct attempt *a)
 {
-    struct live *l = a->trial->job->live;
-
     if (!a->session)
         return;
     session_close(a->session);
     a->session = NULL;
-    l->gate->n_lives--;
-    holder_remove(l->holder, l->limits.memory);
+    charge_end(a->charge);
 }
 
 void trial_free(struct trial *t)
@@ -286,8 +284,8 @@ static void adopt(struct live *l, struct attempt *a)
     session_give(a->session, &job_events, l);
     l->session = a->session;
     a->session = NULL;
-    l->gate->n_lives--;
-    holder_remove(l->holder, l->limits.memory);
+    charge_end(l->charge);
+    l->charge = a->charge;
     session_close(before);
 }
 
@@ -407,8 +405,7 @@ int trial_begin(struct live *l, struct job *j)
         t->list[i].session =
             session_branch(l->session, &at, &l->limits, &attempt_events, &t->list[i]);
         session_keep(t->list[i].session, l->checkpoints);
-        l->gate->n_lives++;
-        holder_add(l->holder, l->limits.memory);
+        t->list[i].charge = charge_new(l->gate, l->holder, l->limits.memory, l->charge);
     }
     t->left = t->n;
     return 0;

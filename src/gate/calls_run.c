@@ -218,7 +218,7 @@ static void on_opened(struct live *l, const struct err *e)
 
 static void begin(struct run *w)
 {
-    struct live *l = live_new(w->gate, w->request->holder, &w->limits, w->environment);
+    struct live *l = live_new(w->gate, w->request->holder, &w->limits, w->environment, NULL);
 
     l->once = true;
     l->opened = on_opened;

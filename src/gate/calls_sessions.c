@@ -138,7 +138,7 @@ static void make_session(struct request *r, json_t *body)
         ask_room(r, &limits) < 0 ||
         ask_metadata(r, json_object_get(body, "metadata"), &metadata) < 0)
         return;
-    struct live *l = live_new(r->gate, r->holder, &limits, environment);
+    struct live *l = live_new(r->gate, r->holder, &limits, environment, NULL);
     l->idle_timeout_s = idle_timeout_s;
     l->checkpoints = checkpoints;
     l->metadata = metadata;

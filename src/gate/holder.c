@@ -48,10 +48,47 @@ void holder_add(struct holder *h, uint64_t memory)
     h->memory += memory == LIMIT_NONE ? 0 : memory;
 }
 
+static void uncount_memory(struct holder *h, uint64_t memory)
+{
+    h->memory -= memory == LIMIT_NONE ? 0 : memory;
+}
+
 void holder_remove(struct holder *h, uint64_t memory)
 {
     h->sessions--;
-    h->memory -= memory == LIMIT_NONE ? 0 : memory;
+    uncount_memory(h, memory);
+}
+
+struct charge {
+    struct gate *gate;
+    struct holder *holder;
+    uint64_t memory;
+    unsigned refs; /* its session's, and its branches' */
+    struct charge *under;
+};
+
+struct charge *charge_new(struct gate *g, struct holder *h, uint64_t memory, struct charge *under)
+{
+    struct charge *c = xcalloc(1, sizeof(*c));
+
+    *c = (struct charge){.gate = g, .holder = h, .memory = memory, .refs = 1, .under = under};
+    if (under)
+        under->refs++;
+    g->n_lives++;
+    holder_add(h, memory);
+    return c;
+}
+
+void charge_end(struct charge *c)
+{
+    c->holder->sessions--;
+    while (c && --c->refs == 0) {
+        struct charge *under = c->under;
+        uncount_memory(c->holder, c->memory);
+        c->gate->n_lives--;
+        free(c);
+        c = under;
+    }
 }
 
 /* ---- memory ---- */

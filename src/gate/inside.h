@@ -96,6 +96,15 @@ struct holder *holder_get(struct gate *g, const struct token *t);
 int holder_admits(struct request *r, uint64_t memory);
 void holder_add(struct holder *h, uint64_t memory);
 void holder_remove(struct holder *h, uint64_t memory);
+
+/* What a box is counted with: a session of its token's and, of the server's boxes and the token's memory, one as
+ * long as it or a branch of it is there: memory that they share stays where it was first touched, and so does the
+ * box. */
+struct charge;
+/* `under`: of the box that it is a branch of, or NULL. */
+struct charge *charge_new(struct gate *g, struct holder *h, uint64_t memory, struct charge *under);
+/* The session is over; its branches may go on. */
+void charge_end(struct charge *c);
 /* One more cell; 0, or -1 and the request is answered. */
 int holder_begins_cell(struct request *r);
 
@@ -116,7 +125,7 @@ struct gate {
     struct watch http_watch, vessel_watch, signal_watch, timer_watch;
     int64_t armed_ms;
     struct live *lives;         /* newest first */
-    unsigned n_lives;           /* and candidates that are tried */
+    unsigned n_lives;           /* boxes that are charged */
     unsigned n_runs, n_waiting; /* one-shot runs: under way, and before their turn */
     struct client *clients;
     struct request *yielding;
@@ -329,8 +338,9 @@ struct live {
     unsigned checkpoints;
     int64_t created_ms, active_ms;
     bool open;
-    bool once;          /* a one-shot run: no record, ends with its cell */
-    bool listed;        /* counted and in `lives` */
+    bool once; /* a one-shot run: no record, ends with its cell */
+    struct charge *charge;
+    bool listed;        /* in `lives` */
     const char *ending; /* the reason, once it is to end */
     uint32_t cells;
     uint64_t journal; /* bytes of it in the store */
@@ -346,8 +356,9 @@ struct live {
     void (*opened)(struct live *l, const struct err *e);
 };
 
+/* `from`: the session that it will be a branch of, or NULL. */
 struct live *live_new(struct gate *g, struct holder *h, const struct limits *limits,
-                      unsigned environment);
+                      unsigned environment, const struct live *from);
 /* Ask the keeper for its box; `opened` is called. */
 void live_open(struct live *l);
 /* The same, as another one was after this cell. */

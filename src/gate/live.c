@@ -29,7 +29,7 @@ static void make_id(char *ret)
 }
 
 struct live *live_new(struct gate *g, struct holder *h, const struct limits *limits,
-                      unsigned environment)
+                      unsigned environment, const struct live *from)
 {
     struct live *l = xcalloc(1, sizeof(*l));
 
@@ -44,8 +44,7 @@ struct live *live_new(struct gate *g, struct holder *h, const struct limits *lim
     l->listed = true;
     l->next = g->lives;
     g->lives = l;
-    g->n_lives++;
-    holder_add(h, limits->memory);
+    l->charge = charge_new(g, h, limits->memory, from ? from->charge : NULL);
     gate_arm(g, l->created_ms + TOKENS_MS); /* should its token be revoked */
     l->number = ++h->counters.sessions;
     return l;
@@ -63,8 +62,8 @@ static void unlist(struct live *l)
             *at = l->next;
             break;
         }
-    g->n_lives--;
-    holder_remove(l->holder, l->limits.memory);
+    charge_end(l->charge);
+    l->charge = NULL;
 }
 
 static void live_free(struct live *l)

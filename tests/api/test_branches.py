@@ -181,6 +181,23 @@ class Fork(api.Case):
         self.assertEqual(branch.info()["parent"], {"id": self.s.id, "n": 1})
 
 
+class Quota(api.Case):
+    def test_memory_is_counted_as_long_as_a_branch_has_it(self):
+        server = self.start()
+        client = server.client(server.new_token("small", "--memory", "1g"))
+        session = client.session(limits={"memory": "256m"})
+        session.cell("x = 1")
+        for _ in range(3):
+            answer = client.post(session.path + "/fork")
+            self.assertEqual(answer.status, 201, answer.json)
+            client.delete(session.path)
+            session = api.Session(client, answer.json["sessions"][0]["id"])
+        self.assertError(client.post(session.path + "/fork"), 429, "quota_memory")
+        self.assertEqual(api.result(session.cell("x")), "1")
+        client.delete(session.path)
+        self.assertTrue(api.wait_until(lambda: client.post("/v1/sessions", limits={"memory": "1g"}).status == 201))
+
+
 class Try(api.Case):
     def setUp(self):
         super().setUp()

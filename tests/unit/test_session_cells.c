@@ -428,6 +428,8 @@ static void a_box_nobody_waits_for_is_destroyed(void **state)
     f.session = NULL;
     fake_create(&f, METER_V1);
     assert_false(f.opened);
+    assert_int_equal(fake_keeper_next(&f, &m), KEEPER_GIVE_UP);
+    msg_done(&m);
     assert_int_equal(fake_keeper_next(&f, &m), KEEPER_DESTROY);
 }
 
