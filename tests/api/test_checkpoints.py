@@ -378,6 +378,23 @@ class Open(api.Case):
         self.s.cell("db.rollback()")
         self.assertEqual(api.result(self.s.cell("db.execute('select * from t').fetchall()")), "[]")
 
+    def test_a_thread_in_native_code(self):
+        """Works on without, and says so."""
+        self.s.cell("x = 0")
+        self.s.cell("import threading, hashlib, time\n"
+                    "def work():\n"
+                    "    data = bytes(64 << 20); end = time.time() + 5\n"
+                    "    while time.time() < end: hashlib.sha256(data).digest()\n"
+                    "t = threading.Thread(target=work); t.start(); time.sleep(0.2); x = 1")
+        said = api.text(self.s.cell("x = 2"), "stderr") + api.text(self.s.cell("x = 3"), "stderr")
+        self.assertEqual(said.count("is not kept: a thread was in native code"), 1, said)
+        kept = [p["n"] for p in self.s.client.get(self.s.path + "/checkpoints").json["checkpoints"]]
+        self.assertIn(1, kept)
+        self.assertNotIn(3, kept)
+        self.s.cell("t.join(); x = 5")
+        self.s.cell("x = 6")
+        self.assertEqual(self.s.cell("import os; os.abort()")["restored_to"], 6)
+
     def test_memory_that_processes_share(self):
         """It is what it was then, and not what the one that died has made of it."""
         self.s.cell("import mmap, os; m = mmap.mmap(-1, 4096); m[:5] = b'first'")

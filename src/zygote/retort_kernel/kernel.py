@@ -182,7 +182,7 @@ class Kernel:
                 if self.interrupted:
                     self.interrupted = False
                     raise KeyboardInterrupt
-                if self.points is not None and self.points.lost and source is not None:
+                if self.points is not None and source is not None and self.points.has_news():
                     sys.stderr.write(self.points.warning())
                 if source is None:
                     self.show_variables()

@@ -7,14 +7,18 @@ or else before the next cell, which waits for it. What only looks at values leav
 from .pristine import __builtins__
 
 import ast
-from os import O_RDONLY, close, open, read
+from os import O_RDONLY, close, getpid, listdir, open, read, stat
 from random import getstate, setstate
 from threading import enumerate as threads
 from threading import main_thread
+from time import sleep
 
 from .reseed import reseed_branch
 
 FIRST_REST = 30  # milliseconds that a new session may take to its first cell, and none waits yet
+TASKS = "/proc/self/task"
+TOLD = object()
+LOOKS, A_MOMENT = 3, 0.001  # seconds between two looks at a thread
 TRIES = 3  # while other processes of the session fork as well
 NAME = 40  # characters of a thread's
 SHORT = 200  # characters of a cell that are worth a look
@@ -75,6 +79,25 @@ def lost_processes():
         return []  # it has just ended, or this kernel does not tell
 
 
+def runs_apart(tid):
+    """Does this thread run, while this one has the interpreter? Then it is in native code."""
+    return content(f"/proc/self/task/{tid}/stat").rpartition(")")[2].split()[0] in "RD"
+
+
+def in_native_code():
+    """Is a thread, now and a moment later? What it is in the middle of, and which locks it has, nobody can tell, and
+    in a fork it stays so for ever. (One that has just asked for the interpreter runs too, but not for long.)"""
+    if stat(TASKS).st_nlink <= 3:  # this thread alone
+        return False
+    tids = [tid for tid in listdir(TASKS) if tid != str(getpid())]
+    for _ in range(LOOKS):
+        tids = [tid for tid in tids if unless_broken(runs_apart, tid)]
+        if not tids:
+            return False
+        sleep(A_MOMENT)
+    return True
+
+
 class Points:
     def __init__(self, kernel, keep, same):
         self.kernel = kernel
@@ -85,6 +108,7 @@ class Points:
         self.kept = None  # the last one whose state somebody keeps
         self.lost = []  # to be told with the next cell
         self.is_new = False  # a branch that has done nothing yet
+        self.unsafe = None  # the first cell whose state could not be kept; then TOLD
 
     def note(self, n, source):
         """Cell n is about to run."""
@@ -108,6 +132,10 @@ class Points:
     def take(self):
         """True in the one that was woken."""
         due, self.due, self.is_new = self.due or 0, None, False
+        if unless_broken(in_native_code):
+            if self.unsafe is None:
+                self.unsafe = due
+            return False
         lost = "\n".join((unless_broken(lost_threads) or []) + (unless_broken(lost_processes) or []))
         state = unless_broken(getstate)  # Python seeds `random` anew after every fork
         for _ in range(TRIES):
@@ -135,7 +163,13 @@ class Points:
         """Of a session that has not begun. True: the live one shares its pages with one that waits."""
         return self.kernel.channel.rests(FIRST_REST) and not self.take()
 
+    def has_news(self):
+        return bool(self.lost) or self.unsafe not in (None, TOLD)
+
     def warning(self):
-        """What is to be said once of a session that was restored, or is a branch."""
+        """What is to be said once of a session that was restored, or is a branch, or is not kept."""
+        if self.unsafe not in (None, TOLD):
+            n, self.unsafe = self.unsafe, TOLD
+            return f"retort: the state after cell {n} is not kept: a thread was in native code; nor are others then\n"
         lost, self.lost = self.lost, []
         return f"retort: lost when the session was {self.how}: {', '.join(lost)}\n" if lost else ""
