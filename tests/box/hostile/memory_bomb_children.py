@@ -12,15 +12,15 @@ print("before the bomb", flush=True)
 children = []
 over, hold = os.pipe()  # they live until the last one is there
 for _ in range(12):
-    there, say = os.pipe()
+    there, word = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.close(hold)
         kept = bytearray(b"x" * (30 << 20))
-        os.close(say)
+        os.close(word)
         os.read(over, 1)
         os._exit(0)
-    os.close(say)
+    os.close(word)
     os.read(there, 1)
     children.append(pid)
 os.close(hold)
