@@ -34,7 +34,6 @@
 #include "wire/msg.h"
 #include "wire/proto.h"
 #include "zygote/branch.h"
-#include "zygote/shared.h"
 
 #define HIGH_FD 3000 /* out of the way of what the guest has open */
 #define WAITING_OOM_SCORE "0"
@@ -308,14 +307,11 @@ static uint32_t become_branch(void)
 static bool wait_here(uint32_t n, struct buf *lost)
 {
     struct own own;
-    struct shared_list shared;
 
     if (setsid() < 0)
         _exit(1);
     own_open(&own);
     part_from_live(&own, lost);
-    shared_note(&shared);
-    shared_keep(&shared, lost);
     prctl(PR_SET_DUMPABLE, 0); /* /proc shows it to nobody */
     tell_waits(&own, n, lost);
     bool branch = sleep_on(&own);

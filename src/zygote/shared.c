@@ -13,9 +13,6 @@
 #include "base/fd.h"
 #include "box/box.h"
 
-/* Of memory that both have: more is not copied for every state that is kept. */
-#define COPIED_MOST (64u << 20)
-
 /* Of system files there is nothing to be said: nobody writes to them. */
 static bool is_of_box(const char *path)
 {
@@ -99,22 +96,4 @@ void shared_split(struct shared_list *l)
         free(l->list[i].path);
     }
     free(l->list);
-}
-
-void shared_keep(struct shared_list *l, struct buf *lost)
-{
-    size_t left = COPIED_MOST, missing = 0;
-
-    for (unsigned i = 0; i < l->n; i++) {
-        struct shared *x = &l->list[i];
-        bool fits = x->len <= left;
-        if (!x->path && fits && map_copy(x))
-            left -= x->len;
-        else if (!x->path)
-            missing += x->len;
-        free(x->path);
-    }
-    free(l->list);
-    if (missing)
-        buf_add_fmt(lost, "%smemory %zu bytes shared", lost->len ? "\n" : "", missing);
 }

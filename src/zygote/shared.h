@@ -5,8 +5,6 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "base/buf.h"
-
 /* One mapping of it: of a file, or of memory without a name. */
 struct shared {
     char *start;
@@ -25,5 +23,3 @@ struct shared_list {
 void shared_note(struct shared_list *l);
 /* In a branch: files are those of the new root, and the rest is a copy. Leaves where that cannot be. */
 void shared_split(struct shared_list *l);
-/* In one that waits: a copy of what has no name; what is too much for that is lost. Files stay what they are. */
-void shared_keep(struct shared_list *l, struct buf *lost);

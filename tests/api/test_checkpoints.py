@@ -395,19 +395,6 @@ class Open(api.Case):
         self.s.cell("x = 6")
         self.assertEqual(self.s.cell("import os; os.abort()")["restored_to"], 6)
 
-    def test_memory_that_processes_share(self):
-        """It is what it was then, and not what the one that died has made of it."""
-        self.s.cell("import mmap, os; m = mmap.mmap(-1, 4096); m[:5] = b'first'")
-        self.s.cell("m[:5] = b'other'; y = 1")
-        self.rollback(1)
-        self.assertEqual(api.result(self.s.cell("m[:5]")), "b'first'")
-
-    def test_more_of_it_than_is_copied(self):
-        self.s.cell("import mmap; m = mmap.mmap(-1, 100 << 20); m[:5] = b'first'")
-        self.s.cell("x = 1")
-        self.rollback(1)
-        self.assertIn("memory 104857600 bytes shared", api.text(self.s.cell("x = 2"), "stderr"))
-
     def test_numbers_of_the_system_never_come_twice(self):
         """Random numbers that a program can seed are a part of its state; those of the system are not."""
         self.s.cell("import os, ssl, random, secrets, uuid")

@@ -72,7 +72,9 @@ static void go_back(uint32_t n)
     done = false;
     assert_int_equal(session_rollback(session, n, &e), 0);
     house_wait(&done);
-    assert_true(last->restored && !last->session_ended);
+    if (!last->restored || last->session_ended)
+        fail_msg("to %u: %s %s", n, last->session_ended ? "the session has ended" : "",
+                 last->error.value ? last->error.value : "");
     assert_int_equal(last->restored_to, n);
 }
 

@@ -7,7 +7,7 @@ or else before the next cell, which waits for it. What only looks at values leav
 from .pristine import __builtins__
 
 import ast
-from os import O_RDONLY, close, getpid, listdir, open, read, stat
+from os import O_RDONLY, close, open, read
 from random import getstate, setstate
 from threading import enumerate as threads
 from threading import main_thread
@@ -16,7 +16,6 @@ from time import sleep
 from .reseed import reseed_branch
 
 FIRST_REST = 30  # milliseconds that a new session may take to its first cell, and none waits yet
-TASKS = "/proc/self/task"
 TOLD = object()
 LOOKS, A_MOMENT = 3, 0.001  # seconds between two looks at a thread
 TRIES = 3  # while other processes of the session fork as well
@@ -85,11 +84,10 @@ def runs_apart(tid):
 
 
 def in_native_code():
-    """Is a thread, now and a moment later? What it is in the middle of, and which locks it has, nobody can tell, and
+    """Is a thread of Python's, now and a moment later? (Those of libraries for numbers know of forks.) What it is in the middle of, and which locks it has, nobody can tell, and
     in a fork it stays so for ever. (One that has just asked for the interpreter runs too, but not for long.)"""
-    if stat(TASKS).st_nlink <= 3:  # this thread alone
-        return False
-    tids = [tid for tid in listdir(TASKS) if tid != str(getpid())]
+    main = main_thread()
+    tids = [thread.native_id for thread in threads() if thread is not main and thread.native_id]
     for _ in range(LOOKS):
         tids = [tid for tid in tids if unless_broken(runs_apart, tid)]
         if not tids:

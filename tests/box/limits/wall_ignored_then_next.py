@@ -1,5 +1,5 @@
 # tries: go over the time limit with the interrupt ignored
-# args: --timeout 3
+# args: --timeout 8
 # within: 60
 # %% a
 import numpy as np
