@@ -22,8 +22,8 @@
 #include "wire/fields.h"
 #include "wire/proto.h"
 
-#define FORK_MS 500 /* for a fork that we have made way for */
-#define WAKE_MS 2000
+#define FORK_MS 5000 /* for a fork that we have made way for */
+#define WAKE_MS 4000
 #define WEIGH_MS 200
 /* Copies of the workspace for going back. */
 #define COPIED_SHARE 4

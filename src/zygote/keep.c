@@ -39,7 +39,7 @@
 #define WAITING_OOM_SCORE "0"
 #define LIVE_OOM_SCORE "200"
 #define LOST_MAX 2000
-#define PATIENCE_MS 1000
+#define PATIENCE_MS 6000
 #define FILES_MS 60000 /* while init copies what has changed in the workspace */
 
 static struct msg in; /* 64 KiB: not on the stack */
