@@ -135,6 +135,14 @@ class Run(api.Case):
 class Full(api.Case):
     config = "max_runs = 1\nmax_waiting = 2\n"
 
+    def setUp(self):
+        super().setUp()  # the run of the test before may still be at its end, and hold the one place
+        self.assertTrue(api.wait_until(lambda: self.sessions_alive() == 0))
+
+    def sessions_alive(self):
+        metrics = self.client.metrics()
+        return metrics['retort_sessions{status="idle"}'] + metrics['retort_sessions{status="busy"}']
+
     def run_later(self, client):
         return api.Later(lambda: client.post("/v1/run", code="1"))
 
