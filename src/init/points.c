@@ -29,6 +29,7 @@
 #define COPIED_SHARE 4
 #define COPIED_MOST (1ULL << 30) /* where memory has no limit */
 #define OLDEST_SCORE 1000
+#define SCORE_STEP 4         /* more than what pages that are shared make of a difference */
 #define AGED_SCORE_LEAST 300 /* more than the interpreter's */
 
 /* ---- numbers ---- */
@@ -147,25 +148,34 @@ bool points_dying(const struct points *p)
     return p->copies.holder > 0 && is_dying(p->copies.holder);
 }
 
-/* For the kernel what a process has resident counts, and to that its score is added, in thousandths of the limit.
- * So much less than the oldest's it must be for one that is larger. */
-static unsigned score_of(const struct points *p, unsigned i)
+/* The kernel ends first what has the largest sum of its resident memory and its score, in thousandths of the limit:
+ * so much less than the next older one's must its score be. */
+static unsigned score_after(const struct points *p, unsigned i)
 {
-    const struct point *x = &p->list[i], *oldest = &p->list[0];
-    uint64_t more = x->resident > oldest->resident ? x->resident - oldest->resident : 0;
+    if (i == 0)
+        return OLDEST_SCORE;
+    const struct point *x = &p->list[i], *older = &p->list[i - 1];
+    uint64_t more = x->resident > older->resident ? x->resident - older->resident : 0;
     double part = p->memory == LIMIT_NONE ? 0 : (double)more / (double)p->memory * 1000;
-    double score = OLDEST_SCORE - part - i;
+    double score = older->score - part - SCORE_STEP;
 
     return score > AGED_SCORE_LEAST ? (unsigned)score : AGED_SCORE_LEAST;
 }
 
 /* Who is ended first when memory is short: the oldest, then the next; the newest after the interpreter, which has
  * LIVE_OOM_SCORE (zygote/keep.c): none goes before the oldest unless it has more than eight tenths of the limit for
- * itself. */
+ * itself. Each takes its score itself, in its own time, so that one which has a score keeps it when an older one
+ * goes: while some had moved up and others not, their order would be wrong. */
 static void set_scores(struct points *p)
 {
-    for (unsigned i = 0; i < p->n; i++)
-        tell_score(&p->list[i], i + 1 == p->n ? 0 : score_of(p, i));
+    bool again = p->n > 1 && p->list[p->n - 2].score == 0 &&
+                 score_after(p, p->n - 2) == AGED_SCORE_LEAST;
+
+    for (unsigned i = 0; i + 1 < p->n; i++)
+        if (again || p->list[i].score == 0)
+            tell_score(&p->list[i], score_after(p, i));
+    if (p->n)
+        tell_score(&p->list[p->n - 1], 0);
 }
 
 /* Does not change while it sleeps. */
