@@ -116,6 +116,18 @@ int limits_parse_checkpoints(const char *text, unsigned *ret, struct err *e)
     return 0;
 }
 
+int limits_parse_summary(const char *text, unsigned *ret, struct err *e)
+{
+    uint64_t bytes;
+
+    if (limits_parse_size(text, &bytes, e) < 0)
+        return -1;
+    if (bytes < SUMMARY_MIN || bytes > SUMMARY_MAX)
+        return err_set(e, 0, "\"%s\": a summary has 1k to 1m bytes", text);
+    *ret = (unsigned)bytes;
+    return 0;
+}
+
 static int parse_value(unsigned i, const char *value, double *ret, struct err *e)
 {
     const char *rest;

@@ -14,6 +14,10 @@
 /* How many earlier states of a session are kept. No limit, since 0 means that: none. */
 #define CHECKPOINTS_DEFAULT 8
 #define CHECKPOINTS_MAX 32
+/* Bytes of a cell's summary. */
+#define SUMMARY_DEFAULT (8u << 10)
+#define SUMMARY_MIN 1024
+#define SUMMARY_MAX (1u << 20)
 
 struct limits {
     uint64_t timeout_ms; /* wall time of one cell */
@@ -40,6 +44,7 @@ int limits_parse_size(const char *text, uint64_t *ret, struct err *e);
 
 /* "8" → how many checkpoints are kept. */
 int limits_parse_checkpoints(const char *text, unsigned *ret, struct err *e);
+int limits_parse_summary(const char *text, unsigned *ret, struct err *e);
 
 /* Walk over the names, for help texts and JSON: NULL after the last. */
 const char *limits_name(unsigned i);

@@ -21,7 +21,6 @@
  *
  *   input.c         lines for the repl
  *   outlet.c        our stdout and stderr
- *   sanitise.c      a guest's text, made harmless for a terminal
  *   show.c          a cell for a person
  *   export.c        what a guest made, into a directory of the user's
  *

@@ -21,7 +21,7 @@
 #include "base/path.h"
 #include "cli/export.h"
 #include "cli/remote.h"
-#include "cli/sanitise.h"
+#include "session/sanitise.h"
 #include "wire/proto.h"
 
 #define PATIENCE_S 10  /* Retry-After up to here is waited for, once */

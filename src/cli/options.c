@@ -15,6 +15,7 @@ enum {
     OPT_SERVER,
     OPT_TOKEN_FILE,
     OPT_CHECKPOINTS,
+    OPT_SUMMARY,
     OPT_LIMIT
 };
 
@@ -22,7 +23,8 @@ enum {
 
 void options_init(struct options *o, const char *verb)
 {
-    *o = (struct options){.verb = verb, .environment = "default", .checkpoints = -1};
+    *o = (struct options){
+        .verb = verb, .environment = "default", .checkpoints = -1, .summary = SUMMARY_DEFAULT};
     limits_default(&o->limits);
     opterr = 0;
     optind = 0; /* glibc: start afresh, also the permutation */
@@ -40,6 +42,8 @@ static void merge(const struct option *own, const struct options *o, struct opti
         ret[n++] = (struct option){"environment", required_argument, NULL, OPT_ENVIRONMENT};
     for (unsigned i = 0; o->takes_limits && limits_name(i); i++)
         ret[n++] = (struct option){limits_name(i), required_argument, NULL, OPT_LIMIT + (int)i};
+    if (o->takes_summary)
+        ret[n++] = (struct option){"summary", required_argument, NULL, OPT_SUMMARY};
     if (o->takes_checkpoints)
         ret[n++] = (struct option){"checkpoints", required_argument, NULL, OPT_CHECKPOINTS};
     if (o->takes_server) {
@@ -107,6 +111,16 @@ static int set_checkpoints(struct options *o)
     return 0;
 }
 
+static int set_summary(struct options *o)
+{
+    struct err e;
+
+    if (limits_parse_summary(optarg, &o->summary, &e) == 0)
+        return 0;
+    usage_error(o->verb, "--summary: %s", e.text);
+    return -1;
+}
+
 int options_next(struct options *o, int argc, char **argv, const char *shorts,
                  const struct option *own)
 {
@@ -130,6 +144,9 @@ int options_next(struct options *o, int argc, char **argv, const char *shorts,
             o->token_file = optarg;
         } else if (c == OPT_CHECKPOINTS) {
             if (set_checkpoints(o) < 0)
+                return OPTIONS_WRONG;
+        } else if (c == OPT_SUMMARY) {
+            if (set_summary(o) < 0)
                 return OPTIONS_WRONG;
         } else if (c >= OPT_LIMIT) {
             if (set_limit(o, (unsigned)(c - OPT_LIMIT)) < 0)

@@ -18,6 +18,7 @@ struct options {
     bool takes_environment;
     bool takes_limits;
     bool takes_checkpoints;
+    bool takes_summary;
     bool takes_server; /* and --token-file */
     /* What was given. */
     bool json;
@@ -28,6 +29,7 @@ struct options {
     bool environment_given;
     struct limits limits;
     int checkpoints;       /* -1: not given */
+    unsigned summary;      /* bytes */
     unsigned limits_given; /* bits, in the order of limits_name */
 };
 

@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 #include "base/buf.h"
-#include "cli/sanitise.h"
+#include "session/sanitise.h"
 
 struct outlet {
     struct buf bytes; /* what waits, for both descriptors in one order; `at` is written already */

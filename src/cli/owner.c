@@ -13,7 +13,7 @@
 #include "base/fd.h"
 #include "box/steps.h"
 #include "cli/cli.h"
-#include "cli/sanitise.h"
+#include "session/sanitise.h"
 
 /* One session, and those that come and go while doctor looks; or all the branches of a repl (BRANCHES_MAX), and
  * what is left of those that died, which is fewer, because another has left each of them. As root, each has

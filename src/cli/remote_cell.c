@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "cli/remote.h"
-#include "cli/sanitise.h"
+#include "session/sanitise.h"
 #include "session/cell.h"
 #include "session/cell_from_json.h"
 

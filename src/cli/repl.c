@@ -17,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/input.h"
 #include "cli/program.h"
+#include "session/words.h"
 #include "wire/proto.h"
 
 const char repl_help[] =
@@ -221,12 +222,12 @@ static void limit_text(const struct limits *l, unsigned i, char *ret, size_t siz
                                         NULL,        " processes", NULL, " cores"};
     int none;
     double value = limits_value(l, i, &none);
-    char bytes[SHOW_SIZE];
+    char bytes[WORDS_SIZE];
 
     if (units[i])
         snprintf(ret, size, "%g%s", value, units[i]);
     else
-        snprintf(ret, size, "%s %s", show_limit_size((uint64_t)value, bytes), limits_name(i));
+        snprintf(ret, size, "%s %s", words_limit_size((uint64_t)value, bytes), limits_name(i));
 }
 
 static void banner(struct repl *r)
@@ -308,6 +309,7 @@ static int parse(struct repl *r, int argc, char **argv)
     options_init(&r->options, "repl");
     r->options.takes_json = r->options.takes_environment = true;
     r->options.takes_limits = r->options.takes_server = r->options.takes_checkpoints = true;
+    r->options.takes_summary = true;
     while ((c = options_next(&r->options, argc, argv, "o:", own)) != -1) {
         if (c == OPTIONS_WRONG)
             return EXIT_USAGE;

@@ -94,7 +94,7 @@ static void answer_error(struct talk *t, const char *code, const char *message)
 
 static void answer_cell(struct talk *t, const struct cell *c)
 {
-    json_t *json = cell_json(c);
+    json_t *json = cell_json(c, t->repl->options.summary);
 
     if (c->session_ended)
         json_object_set_new(json, "session_ended", json_true());

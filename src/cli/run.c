@@ -36,8 +36,8 @@ const char run_help[] =
     "  -f FILE, -f N=FILE  copy a file into the workspace, under the name N (repeat)\n"
     "  -o DIR              copy new and changed files, and figures, to DIR\n"
     "  --environment E     a virtual environment (a path) or a configured name\n"
-    "  --json              print the result as one JSON object\n" OPTIONS_SERVER_HELP
-    "\n" OPTIONS_LIMITS_HELP "\n"
+    "  --json              one JSON object; --summary SIZE: its part for models "
+    "[8k]\n" OPTIONS_SERVER_HELP "\n" OPTIONS_LIMITS_HELP "\n"
     "Exit status: 0 it ran, 1 it raised, or what it gave to sys.exit; 2 wrong usage,\n"
     "124 time limit, 125 retort failed, 130 Ctrl-C, 137 memory limit.\n";
 
@@ -110,7 +110,7 @@ static int parse(struct job *j, int argc, char **argv)
     int c;
 
     options_init(&j->options, "run");
-    j->options.takes_json = j->options.takes_environment = true;
+    j->options.takes_json = j->options.takes_environment = j->options.takes_summary = true;
     j->options.takes_limits = j->options.takes_server = true;
     while ((c = options_next(&j->options, argc, argv, "c:f:o:", own)) != -1) {
         if (c == OPTIONS_WRONG)
@@ -250,7 +250,7 @@ static int status_of_cell(const struct cell *c)
 
 static void print_json(struct job *j, const struct cell *c)
 {
-    json_t *json = cell_json(c);
+    json_t *json = cell_json(c, j->options.summary);
     char *text = json_dumps(json, CELL_JSON_FLAGS);
 
     assert_that(text);

@@ -6,42 +6,10 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "session/words.h"
 #include "wire/proto.h"
 
 #define NAME_SHOWN 300 /* bytes of a guest's file name in a message */
-
-/* ---- sizes ---- */
-
-char *show_size(uint64_t bytes, char ret[SHOW_SIZE])
-{
-    static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
-    double value = (double)bytes / 1000;
-    unsigned i = 0;
-
-    if (bytes < 1000) {
-        snprintf(ret, SHOW_SIZE, "%u B", (unsigned)bytes);
-        return ret;
-    }
-    for (; value >= 999.95 && i + 1 < sizeof(units) / sizeof(units[0]); i++)
-        value /= 1000;
-    snprintf(ret, SHOW_SIZE, "%.1f %s", value, units[i]);
-    return ret;
-}
-
-char *show_limit_size(uint64_t bytes, char ret[SHOW_SIZE])
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    unsigned i = 0;
-
-    while (bytes && bytes % 1024 == 0 && i + 1 < sizeof(units) / sizeof(units[0])) {
-        bytes /= 1024;
-        i++;
-    }
-    if (bytes >= 1000000)
-        return show_size(bytes << (10 * i), ret);
-    snprintf(ret, SHOW_SIZE, "%llu %s", (unsigned long long)bytes, units[i]);
-    return ret;
-}
 
 /* ---- outputs as they come ---- */
 
@@ -93,11 +61,11 @@ static const char *extension(const char *type)
 static void show_figure(struct show *s, const struct mime_part *image)
 {
     unsigned number = ++s->figures;
-    char type[64], size[SHOW_SIZE];
+    char type[64], size[WORDS_SIZE];
     struct err e;
 
     sanitise_name(image->type, type, sizeof(type));
-    show_size(image->len, size);
+    words_size(image->len, size);
     if (!s->export) {
         if (!s->quiet)
             outlet_note(s->out, "figure %u: %s, %s (use -o DIR to keep it)", number, type, size);
@@ -175,64 +143,21 @@ static void show_error(struct show *s, const struct cell *c)
     outlet_guest_end(s->out);
 }
 
-/* A limit in a sentence's words: "wall time limit of 2 s". */
-static void limit_words(const struct show *s, const struct cell *c, char *ret, size_t size,
-                        const char **ret_flag)
-{
-    double limit = c->limit.limit;
-    uint64_t files = s->limits->files;
-    char bytes[SHOW_SIZE] = "the whole machine";
-
-    if (limit >= 0 && limit < 1e18) /* else there was none, and still it was met */
-        show_limit_size((uint64_t)limit, bytes);
-    switch (c->limit.kind) {
-    case LIMIT_KIND_WALL:
-        snprintf(ret, size, "wall time limit of %g s", limit);
-        *ret_flag = "--timeout";
-        break;
-    case LIMIT_KIND_CPU:
-        snprintf(ret, size, "CPU time limit of %g s", limit);
-        *ret_flag = "--cpu";
-        break;
-    case LIMIT_KIND_MEMORY:
-        snprintf(ret, size, "memory limit of %s", bytes);
-        *ret_flag = "--memory";
-        break;
-    case LIMIT_KIND_PIDS:
-        snprintf(ret, size, "limit of %g processes and threads", limit);
-        *ret_flag = "--pids";
-        break;
-    case LIMIT_KIND_DISK:
-        if (limit == (double)files && files != s->limits->disk) {
-            snprintf(ret, size, "limit of %g files in the workspace", limit);
-            *ret_flag = "--files";
-            break;
-        }
-        snprintf(ret, size, "workspace limit of %s", bytes);
-        *ret_flag = "--disk";
-        break;
-    default:
-        snprintf(ret, size, "output limit of %s", bytes);
-        *ret_flag = "--output";
-    }
-}
-
 static void show_limit(struct show *s, const struct cell *c)
 {
-    const char *flag;
     char words[80];
+    const char *name = words_limit(c, s->limits, words, sizeof(words));
 
-    limit_words(s, c, words, sizeof(words), &flag);
-    outlet_note(s->out, "%s%s reached (raise it with %s)",
-                c->status == CELL_LIMIT ? "stopped: " : "", words, flag);
+    outlet_note(s->out, "%s%s reached (raise it with --%s)",
+                c->status == CELL_LIMIT ? "stopped: " : "", words, name);
 }
 
 static void show_truncated(struct show *s, const struct cell *c)
 {
-    char out[SHOW_SIZE], err[SHOW_SIZE];
+    char out[WORDS_SIZE], err[WORDS_SIZE];
 
-    show_size(c->truncated.stdout_bytes, out);
-    show_size(c->truncated.stderr_bytes, err);
+    words_size(c->truncated.stdout_bytes, out);
+    words_size(c->truncated.stderr_bytes, err);
     if (c->truncated.stdout_bytes && c->truncated.stderr_bytes)
         outlet_note(s->out, "%s of stdout and %s of stderr were left out (keep more with --output)",
                     out, err);
@@ -261,7 +186,7 @@ void show_end(struct show *s, const struct cell *c)
 /* 0, or a set of enum turn that said to stop. */
 static int copy_file(struct show *s, struct guest *g, const char *path)
 {
-    char name[NAME_SHOWN], size_text[SHOW_SIZE];
+    char name[NAME_SHOWN], size_text[WORDS_SIZE];
     cleanup_fd int fd = -1;
     uint64_t size;
     struct err e;
@@ -279,7 +204,7 @@ static int copy_file(struct show *s, struct guest *g, const char *path)
         s->failed =
             s->failed || e.code != EFBIG; /* a size that is a lie is the guest's doing too */
     } else if (!s->quiet) {
-        outlet_note(s->out, "wrote %s/%s (%s)", s->export->name, name, show_size(size, size_text));
+        outlet_note(s->out, "wrote %s/%s (%s)", s->export->name, name, words_size(size, size_text));
     }
     return 0;
 }

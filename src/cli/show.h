@@ -34,9 +34,3 @@ void show_end(struct show *s, const struct cell *c);
 /* Copy the files that a cell made or changed out of the workspace, and say so. 0, or a set of enum turn that
  * said to stop. */
 int show_files(struct show *s, struct guest *g, const struct cell *c);
-
-/* "12.3 kB", as a person reads a size. */
-#define SHOW_SIZE 24
-char *show_size(uint64_t bytes, char ret[SHOW_SIZE]);
-/* "64 MiB" for a limit that is a round number, else the same. */
-char *show_limit_size(uint64_t bytes, char ret[SHOW_SIZE]);

@@ -4,7 +4,8 @@
 #include <time.h>
 
 #include "cli/command.h"
-#include "cli/sanitise.h"
+#include "session/sanitise.h"
+#include "session/words.h"
 
 #define LOST_SHOWN 200 /* bytes of what a checkpoint has lost */
 
@@ -37,14 +38,14 @@ static void lost_text(const char *lost, char *ret, size_t size)
 static void show_point(void *ctx, const struct session_point *p)
 {
     struct table *t = ctx;
-    char time[16], size[SHOW_SIZE], lost[LOST_SHOWN];
+    char time[16], size[WORDS_SIZE], lost[LOST_SHOWN];
 
     if (t->n++ == 0)
         outlet_say(t->out, 1, "  cell  time        memory  lost\n");
     time_text(p->taken_ms, time, sizeof(time));
     lost_text(p->lost, lost, sizeof(lost));
     outlet_say(t->out, 1, "%c %4u  %s  %8s%s%s\n", p->up_to == t->at ? '*' : ' ', p->up_to, time,
-               show_size(p->memory, size), lost[0] ? "  " : "", lost);
+               words_size(p->memory, size), lost[0] ? "  " : "", lost);
 }
 
 int undo_list(struct repl *r, const char *rest, struct err *e)

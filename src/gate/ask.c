@@ -165,6 +165,26 @@ int ask_timeout(struct request *r, const json_t *timeout, uint64_t max_ms, uint6
     return 0;
 }
 
+int ask_summary(struct request *r, const json_t *summary, unsigned *ret)
+{
+    char text[64];
+    struct err e;
+
+    *ret = r->gate->config->summary;
+    if (!summary || json_is_null(summary))
+        return 0;
+    if (limit_text(summary, text, sizeof(text)) < 0) {
+        reply_error(r, 400, "bad_request",
+                    "\"summary\" is how many bytes it may have, such as 8192 or \"8k\"");
+        return -1;
+    }
+    if (limits_parse_summary(text, ret, &e) < 0) {
+        reply_error(r, 400, "bad_request", "\"summary\": %s", e.text);
+        return -1;
+    }
+    return 0;
+}
+
 int ask_code(struct request *r, const json_t *body, const char **ret, size_t *ret_len)
 {
     const json_t *code = json_object_get(body, "code");

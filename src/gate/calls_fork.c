@@ -234,6 +234,7 @@ struct trial {
     bool refused; /* a branch could not be made */
     uint32_t at;
     uint64_t timeout_ms;
+    unsigned summary;
     unsigned n, left; /* that are not over */
     char why[512];
     struct attempt list[CANDIDATES_MAX];
@@ -294,7 +295,7 @@ static json_t *trial_json(const struct trial *t, const struct attempt *kept)
     json_t *cells = json_array();
 
     for (unsigned i = 0; i < t->n; i++) {
-        json_t *cell = cell_json(t->list[i].cell);
+        json_t *cell = cell_json(t->list[i].cell, t->summary);
         cell_json_add_end(cell, t->list[i].cell);
         json_array_append_new(cells, cell);
     }
@@ -446,7 +447,7 @@ static int ask_keep(struct request *r, const json_t *keep, bool *ret)
 
 void call_try(struct request *r)
 {
-    static const char *const members[] = {"candidates", "keep", "timeout", NULL};
+    static const char *const members[] = {"candidates", "keep", "timeout", "summary", NULL};
     json_t *body = ask_object(r, members);
 
     if (!body)
@@ -457,7 +458,8 @@ void call_try(struct request *r)
     if (!l || ask_candidates(r, t) < 0 ||
         ask_keep(r, json_object_get(body, "keep"), &t->keep) < 0 ||
         ask_timeout(r, json_object_get(body, "timeout"), r->gate->config->max.timeout_ms,
-                    &t->timeout_ms) < 0) {
+                    &t->timeout_ms) < 0 ||
+        ask_summary(r, json_object_get(body, "summary"), &t->summary) < 0) {
         trial_free(t);
         return;
     }
@@ -466,6 +468,6 @@ void call_try(struct request *r)
             trial_free(t);
             return;
         }
-    if (job_add(l, r, &(struct job_order){.kind = JOB_TRY, .trial = t}) < 0)
+    if (job_add(l, r, &(struct job_order){.kind = JOB_TRY, .summary = t->summary, .trial = t}) < 0)
         trial_free(t);
 }

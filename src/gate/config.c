@@ -20,7 +20,7 @@
 #define FILE_LONGEST (64 << 10)
 #define MAX "max_" /* before a limit's name */
 
-enum kind { LISTEN, WORD, HOSTS, ORIGINS, NAMES, SECONDS, COUNT, SIZE, YES_NO, LIMIT };
+enum kind { LISTEN, WORD, HOSTS, ORIGINS, NAMES, SECONDS, COUNT, SIZE, YES_NO, LIMIT, SUMMARY };
 
 struct key {
     const char *name;
@@ -54,6 +54,7 @@ static const struct key keys[] = {
     {"environments", NAMES, AT(environments)},
     LIMIT_KEYS("", limits),
     {"checkpoints", COUNT, AT(checkpoints), 0, CHECKPOINTS_MAX},
+    {"summary", SUMMARY, AT(summary)},
     LIMIT_KEYS(MAX, max),
     {"idle_timeout", SECONDS, AT(idle_timeout_s), 1},
     {"max_sessions", COUNT, AT(max_sessions), 1, 20000},
@@ -89,6 +90,7 @@ void config_default(struct config *ret)
         .listen = xstrdup("127.0.0.1:8722"),
         .environments = {xstrdup("default")},
         .checkpoints = CHECKPOINTS_DEFAULT,
+        .summary = SUMMARY_DEFAULT,
         .idle_timeout_s = 20 * 60,
         .retention_s = 7 * 24 * 60 * 60,
         .drain_s = 30,
@@ -293,6 +295,8 @@ static int set(struct config *c, const struct key *k, const char *value, struct 
         return set_count(k, at, value, e);
     case SIZE:
         return set_size(at, value, e);
+    case SUMMARY:
+        return limits_parse_summary(value, at, e);
     case YES_NO:
         return set_yes_no(at, value, e);
     case LIMIT:

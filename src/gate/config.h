@@ -33,6 +33,7 @@ struct config {
     double drain_s;        /* drain = 30; what running cells get when the server is told to stop */
 
     unsigned max_sessions;    /* max_sessions = 256; all tokens together */
+    unsigned summary;         /* summary = 8k; bytes of a cell's summary, if it does not say */
     unsigned max_queue;       /* max_queue = 16; cells that wait in one session */
     unsigned max_runs;        /* max_runs = 16; one-shot runs at once, others wait */
     unsigned max_waiting;     /* max_waiting = 256; one-shot runs that wait */

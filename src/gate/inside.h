@@ -313,6 +313,8 @@ json_t *ask_object(struct request *r, const char *const *members);
 /* Read "limits" over the defaults, and check them against the server's maxima. */
 int ask_limits(struct request *r, const json_t *limits, struct limits *ret);
 /* "timeout" of a cell in ms: 0 when absent. */
+/* Bytes that the summary of a cell may have. */
+int ask_summary(struct request *r, const json_t *summary, unsigned *ret);
 int ask_timeout(struct request *r, const json_t *timeout, uint64_t max_ms, uint64_t *ret);
 int ask_code(struct request *r, const json_t *body, const char **ret, size_t *ret_len);
 /* ?limit= */
@@ -395,6 +397,7 @@ struct job {
     char *code;
     size_t code_len;
     uint64_t timeout_ms;
+    unsigned summary;    /* bytes */
     uint32_t to;         /* of a rollback */
     bool undo;           /* a cell that fails leaves no trace */
     struct cell *failed; /* it has failed, and is being undone */
@@ -408,6 +411,7 @@ struct job_order {
     const char *code;
     size_t len;
     uint64_t timeout_ms;
+    unsigned summary; /* of a cell */
     uint32_t to;
     bool undo;
     struct trial *trial; /* taken over */

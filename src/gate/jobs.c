@@ -76,6 +76,7 @@ int job_add(struct live *l, struct request *r, const struct job_order *o)
                       .code = xcalloc(1, o->len + 1),
                       .code_len = o->len,
                       .timeout_ms = o->timeout_ms,
+                      .summary = o->summary,
                       .to = o->to,
                       .undo = o->undo,
                       .trial = o->trial};
@@ -198,7 +199,7 @@ static void record(struct live *l, const struct job *j, json_t *cell, uint32_t n
 void job_record(struct live *l, struct job *j, struct cell *c)
 {
     struct buf text = {0};
-    json_t *cell = cell_json(c);
+    json_t *cell = cell_json(c, j->summary);
 
     cell_json_add_end(cell, c);
     json_add(&text, cell);
@@ -210,7 +211,7 @@ void job_record(struct live *l, struct job *j, struct cell *c)
 static void answer_cell(struct live *l, struct job *j, struct cell *c)
 {
     struct buf text = {0};
-    json_t *cell = cell_json(c);
+    json_t *cell = cell_json(c, j->summary);
 
     cell_json_add_end(cell, c);
     json_add(&text, cell);
@@ -323,6 +324,7 @@ static struct cell *undone(struct job *j, struct cell *c)
 
     failed->restored = c->restored;
     failed->restored_to = c->restored_to;
+    failed->undone = c->restored;
     failed->session_ended = c->session_ended;
     j->failed = NULL;
     cell_free(c);

@@ -6,6 +6,7 @@
 #include "gate/journal.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "session/cell_json.h"
 #include "session/utf8.h"
@@ -131,6 +132,19 @@ static size_t fit_files(json_t *files, uint64_t left)
     return n - kept;
 }
 
+/* A part of a summary would be one whose blocks have no end. What is left of it. */
+static uint64_t fit_summary(json_t *cell, uint64_t max)
+{
+    const json_t *summary = json_object_get(cell, "summary");
+    uint64_t size = summary ? json_size(summary) : 0;
+
+    if (size <= max)
+        return size;
+    note(cell, "summary", json_string_length(summary));
+    json_object_set_new(cell, "summary", json_string("(not kept)"));
+    return strlen("\"(not kept)\"");
+}
+
 void journal_fit(json_t *cell, uint64_t max)
 {
     json_t *error = json_object_get(cell, "error");
@@ -139,6 +153,7 @@ void journal_fit(json_t *cell, uint64_t max)
     left -= fit_text(cell, cell, "code", max / 4);
     left -= fit_text(cell, error, "traceback", max / 4);
     left -= fit_text(cell, error, "value", max / 8);
+    left -= fit_summary(cell, max / 8);
     note(cell, "outputs", fit_outputs(json_object_get(cell, "outputs"), &left));
     note(cell, "files", fit_files(json_object_get(cell, "files"), left));
 }

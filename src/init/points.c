@@ -168,8 +168,8 @@ static unsigned score_after(const struct points *p, unsigned i)
  * goes: while some had moved up and others not, their order would be wrong. */
 static void set_scores(struct points *p)
 {
-    bool again = p->n > 1 && p->list[p->n - 2].score == 0 &&
-                 score_after(p, p->n - 2) == AGED_SCORE_LEAST;
+    bool again =
+        p->n > 1 && p->list[p->n - 2].score == 0 && score_after(p, p->n - 2) == AGED_SCORE_LEAST;
 
     for (unsigned i = 0; i + 1 < p->n; i++)
         if (again || p->list[i].score == 0)

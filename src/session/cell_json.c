@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "session/cell.h"
+#include "session/summary.h"
 #include "session/utf8.h"
 #include "wire/proto.h"
 
@@ -157,8 +158,9 @@ static json_t *receipt_json(const struct cell *c)
     return j;
 }
 
-json_t *cell_json(const struct cell *c)
+json_t *cell_json(const struct cell *c, size_t summary)
 {
+    cleanup_free char *text = cell_summary(c, summary);
     json_t *j = json_object();
     json_t *outputs = json_array();
 
@@ -178,6 +180,7 @@ json_t *cell_json(const struct cell *c)
     set(j, "receipt", receipt_json(c));
     if (c->restored)
         set(j, "restored_to", json_integer(c->restored_to));
+    set(j, "summary", string_json(text));
     return j;
 }
 

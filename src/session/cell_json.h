@@ -12,7 +12,8 @@
 /* How to write it: short, and numbers as people expect them (0.1, not 0.10000000000000001). */
 #define CELL_JSON_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(15))
 
-json_t *cell_json(const struct cell *c);
+/* With a summary of at most so many bytes (see summary.h). */
+json_t *cell_json(const struct cell *c, size_t summary);
 /* What its end means to an owner of the session who is elsewhere: "exit" where the code left, or a signal
  * ended it, and "session_ended". */
 void cell_json_add_end(json_t *cell, const struct cell *c);

@@ -122,6 +122,7 @@ struct cell {
     bool session_ended; /* the interpreter is gone with this cell */
     bool restored;      /* or it was, and another has taken its place, with the state after cell: */
     uint32_t restored_to;
+    bool undone; /* on purpose, with its files */
 };
 void cell_free(struct cell *c);
 

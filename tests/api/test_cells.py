@@ -26,6 +26,23 @@ class Run(api.Case):
             self.assertNotIn(absent, cell)
         self.assertGreater(cell["receipt"]["peak_memory"], 1 << 20)
 
+    def test_a_summary(self):
+        cell = self.s.cell("print('\\x1b[31mred\\x1b[0m')\nopen('f', 'w').write('x' * 2000)\n6 * 7")
+        self.assertEqual(cell["summary"], "stdout:\n```\nred\n```\nresult:\n```\n42\n```\n"
+                                          "files:\n```\ncreated f (2.0 kB)\n```")
+        self.assertEqual(self.s.client.get(self.s.path + "/cells/1").json["summary"], cell["summary"])
+
+    def test_a_summary_in_its_budget(self):
+        code = "for i in range(20000): print(i)\nraise ValueError('why')"
+        for budget, most in (("1k", 1024), (3000, 3000), (None, 8192)):
+            cell = self.s.cell(code, summary=budget)
+            self.assertTrue(most * 0.8 < len(cell["summary"].encode()) <= most, len(cell["summary"]))
+            self.assertTrue(cell["summary"].endswith("ValueError: why\n```"), cell["summary"][-200:])
+            self.assertIn("stdout (the first ", cell["summary"])
+        for wrong in (0, "none", 100, "2m", -1, 1.5, [], "x"):
+            with self.subTest(wrong=wrong):
+                self.assertError(self.s.client.post(self.s.path + "/cells", code="1", summary=wrong), 400, "bad_request", "summary")
+
     def test_variables_stay(self):
         self.s.cell("x = [1, 2]")
         self.assertEqual(api.result(self.s.cell("x.append(3)\nx")), "[1, 2, 3]")
@@ -472,14 +489,14 @@ class LongOutputs(api.Case):
 
 
 class FullJournals(api.Case):
-    config = "journal_session = 200k\n"
+    config = "journal_session = 220k\n"
 
     def test_a_session_has_so_much(self):
         session = self.session()
         for _ in range(6):
             self.assertEqual(len(api.text(session.cell("print('x' * 60000)"))), 60001)
         answer = self.client.get(session.path + "/cells")
-        self.assertLess(len(answer.body), 210000)
+        self.assertLess(len(answer.body), 232000)
         cells = answer.json["data"]
         self.assertEqual([c["n"] for c in cells], [1, 2, 3, 4, 5, 6])
         self.assertEqual(len(api.text(cells[2])), 60001)

@@ -19,6 +19,7 @@ class Log(api.Case):
         token = self.server.new_token("logged")
         client = self.server.client(token)
         session = client.session(metadata={"secret-metadata": 1})
+        api.wait_until(lambda: "status=201" in self.server.log)
         before = len(self.server.log.splitlines())
         calls = 0
         for act in (lambda: session.cell("'secret-code'\nprint('secret-output')"), lambda: session.put("secret-name.txt", b"secret-data"),

@@ -82,6 +82,11 @@ class Run(api.Case):
         self.assertTrue(api.wait_until(
             lambda: self.client.metrics()['retort_cells_total{status="interrupted"}'] > before))
 
+    def test_a_summary(self):
+        cell = self.run_code("print('x' * 5000)", summary="1k")
+        self.assertLessEqual(len(cell["summary"]), 1024)
+        self.assertIn("of 5000 bytes", cell["summary"])
+
     def test_refused(self):
         for body in ({}, {"code": 1}, [], {"code": "1", "files": []}, {"code": "1", "files": {"a": 1}},
                      {"code": "1", "files": {"a": None}}, {"code": "1", "limits": []}, {"code": "1", "timeout": 0},

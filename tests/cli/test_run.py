@@ -202,6 +202,14 @@ class Json(cli.Case):
                          {"changed": "changed", "deleted": "deleted"})
         self.assertEqual(files["changed"]["sha256"], hashlib.sha256(b"x").hexdigest())
 
+    def test_summary(self):
+        code = "print('a' * 5000)"
+        for options, most in (((), 8192), (("--summary", "1k"), 1024)):
+            cell = cli.run("run", "--json", *options, "-c", code).json
+            self.assertLessEqual(len(cell["summary"].encode()), most)
+            self.assertTrue(cell["summary"].startswith("stdout"), cell["summary"])
+        self.assertStatus(cli.run("run", "--summary", "10", "-c", "1"), 2)
+
     def test_truncated(self):
         done = cli.run("run", "--json", "--output", "1000", "-c", "print('a' * 5000 + 'z')")
         text = "".join(output["text"] for output in done.json["outputs"])  # head, and tail

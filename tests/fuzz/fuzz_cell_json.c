@@ -1,5 +1,5 @@
 /* A server's cell on any JSON. What must hold: a cell that is taken can be written, and what was written is
- * taken and written again as the same text. */
+ * taken and written again as the same text; and its summary keeps to its budget. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,18 +8,29 @@
 #include "session/cell.h"
 #include "session/cell_from_json.h"
 #include "session/cell_json.h"
+#include "session/summary.h"
+#include "session/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char *written(const struct cell *c)
 {
-    json_t *j = cell_json(c);
+    json_t *j = cell_json(c, SUMMARY_DEFAULT);
     cell_json_add_end(j, c);
     char *text = json_dumps(j, CELL_JSON_FLAGS);
 
     assert_that(text);
     json_decref(j);
     return text;
+}
+
+static void summarise(const struct cell *c, size_t budget)
+{
+    char *text = cell_summary(c, budget);
+    size_t len = strlen(text);
+
+    assert_that(len > 0 && len <= budget && utf8_valid(text, len) == len);
+    free(text);
 }
 
 static void cells(const json_t *j)
@@ -29,6 +40,8 @@ static void cells(const json_t *j)
 
     if (!c)
         return;
+    summarise(c, SUMMARY_MIN);
+    summarise(c, 2000);
     char *text = written(c);
     json_t *again = json_loads(text, CELL_JSON_READ, NULL);
     assert_that(again);

@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "fake.h"
 #include "session/cell_json.h"
+#include "session/summary.h"
 #include "session/inside.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -39,7 +40,7 @@ static void check_cell(const struct cell *c)
 {
     for (unsigned i = 0; i < c->n_files; i++)
         check_path(c->files[i].path);
-    json_t *j = cell_json(c);
+    json_t *j = cell_json(c, SUMMARY_DEFAULT);
     char *text = json_dumps(j, CELL_JSON_FLAGS);
     assert_that(text);
     free(text);

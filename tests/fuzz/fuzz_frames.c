@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "fake.h"
 #include "session/cell_json.h"
+#include "session/summary.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -84,7 +85,7 @@ static void check_cell(struct fake *f)
     if (!f->cell)
         return;
     json_decref(cell_variables_json(f->cell));
-    json_t *j = cell_json(f->cell);
+    json_t *j = cell_json(f->cell, SUMMARY_DEFAULT);
     char *text = json_dumps(j, CELL_JSON_FLAGS | JSON_ENSURE_ASCII);
     assert_that(text);
     free(text);

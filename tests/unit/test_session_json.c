@@ -12,11 +12,14 @@
 #include "base/buf.h"
 #include "session/cell.h"
 #include "session/cell_json.h"
+#include "session/summary.h"
 #include "wire/proto.h"
 
 static char *dump(const struct cell *c)
 {
-    json_t *j = cell_json(c);
+    json_t *j = cell_json(c, SUMMARY_DEFAULT);
+    assert_true(json_is_string(json_object_get(j, "summary")));
+    json_object_del(j, "summary"); /* has tests of its own */
     char *text = json_dumps(j, CELL_JSON_FLAGS);
 
     assert_non_null(text);

@@ -1,4 +1,4 @@
-/* sanitise: a guest's text made harmless for a terminal.
+/* sanitise: a guest's text made harmless for a terminal, or for whoever reads it as text.
  *
  * A terminal obeys what it is shown: titles, the clipboard, what it types back, colours that hide
  * text. Here the control characters and escape sequences of a guest are taken out; what programs
@@ -24,7 +24,8 @@ struct sanitiser {
     } state;
     char csi[24]; /* a colour that may still turn out to be one */
     size_t csi_len;
-    bool coloured; /* a colour is on */
+    bool coloured;   /* a colour is on */
+    bool no_colours; /* none is kept */
 };
 
 /* Append the harmless part of `text` to *out. The text is UTF-8. */

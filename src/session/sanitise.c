@@ -11,7 +11,7 @@
  * terminals, so they take the same ways. A terminal would read a string beyond the end of the line;
  * ours has seen nothing of it, and a string without an end must not swallow what follows.
  */
-#include "cli/sanitise.h"
+#include "session/sanitise.h"
 
 #include <string.h>
 
@@ -34,7 +34,7 @@ static void enter(struct sanitiser *s, unsigned char introducer)
 static void end_csi(struct sanitiser *s, unsigned char final, struct buf *out)
 {
     s->state = TEXT_PLAIN;
-    if (final != 'm' || s->csi_len > sizeof(s->csi))
+    if (final != 'm' || s->csi_len > sizeof(s->csi) || s->no_colours)
         return;
     buf_add_text(out, "\033[");
     buf_add(out, s->csi, s->csi_len);
@@ -121,7 +121,7 @@ void sanitise_end(struct sanitiser *s, struct buf *out)
 {
     if (s->coloured)
         buf_add_text(out, "\033[0m");
-    *s = (struct sanitiser){0};
+    *s = (struct sanitiser){.no_colours = s->no_colours};
 }
 
 char *sanitise_name(const char *name, char *ret, size_t size)
