@@ -81,6 +81,9 @@ def targets(results):
     )
     http_cell = median(results, "http_cell")
     states = results.get("states") or {}
+    libraries = results.get("libraries") or {}
+    plots = libraries.get("plots") or {}
+    usual = max((libraries.get("memory") or {}).get("usual", {}).values(), default=None)
     moments = [memory.get(f"retort_{moment}_bytes") for moment in ("new", "used", "ready")]
     mine, theirs = max(filter(None, moments), default=None), memory.get("ipykernel_bytes")
     left = len(churn["faults"]) if churn else None
@@ -101,6 +104,8 @@ def targets(results):
         target("a cell 1+1: states kept / not kept", state_ratio(states, "cell_on", "cell_off"), "≤", 1.15, "×"),
         target("going back, 100 MB", median(states, "frame_back"), "≤", 10, "ms"),
         target("a branch, 100 MB / plain fork", state_ratio(states, "frame_branch", "frame_fork"), "≤", 3, "×"),
+        target("private memory, the usual modules imported", usual and usual / 1e6, "≤", 6, "MB"),
+        target("a plot: the first / the second", ratio(median(plots, "first"), median(plots, "second")), "≤", 2, "×"),
         target("upload: retort / nginx", speed_ratio(files, "put"), "≥", 0.5, "×"),
         target("download: retort / nginx", speed_ratio(files, "get"), "≥", 0.5, "×"),
     ]
@@ -269,6 +274,27 @@ def states_table(results):
     ]
 
 
+def libraries_table(results):
+    found = results.get("libraries")
+    if not found:
+        return []
+    lines = ["", f"{'Libraries, in a session':<58} {'imported':>9} {'beforehand':>11}   ms"]
+    lines += [
+        f"  {line:<56} {ms['nothing']:>9,.1f} {ms['usual']:>11,.2f}" for line, ms in found["imports"].items()
+    ]
+    plots = found["plots"]
+    lines.append(
+        f"  the first plot {plots['first']['median_ms']:,.1f} ms, the second {plots['second']['median_ms']:,.1f} ms"
+    )
+    lines += ["", f"{'Imported beforehand':<22} {'ready box, ms':>14} {'no ready box, ms':>17} {'private memory':>15}"]
+    for name, ways in found["forks"].items():
+        lines.append(
+            f"  {name:<20} {ways['ready']['median_ms']:>14,.2f} {ways['bare']['median_ms']:>17,.2f}"
+            f" {megabytes(max(found['memory'][name].values())):>15}"
+        )
+    return lines
+
+
 def targets_table(list_):
     lines = ["", f"{'Targets':<48} {'measured':>12} {'target':>10}"]
     for t in list_:
@@ -287,5 +313,5 @@ def table(report):
     )
     lines = [head, f"{report['modules']} imported in all; one run, contestants taking turns"]
     lines += times_table(results) + memory_table(results) + load_table(results)
-    lines += server_table(results) + states_table(results)
+    lines += server_table(results) + states_table(results) + libraries_table(results)
     return "\n".join(lines + targets_table(report["targets"]))

@@ -17,8 +17,10 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/limits.h"
+#include "cli/usual.h"
 #include "keeper/keeper.h"
 #include "session/session.h"
 
@@ -33,6 +35,7 @@ struct options {
     unsigned seconds;  /* of churn */
     unsigned inflight; /* sessions at once in churn */
     unsigned gap_ms;   /* of idleness before each sample */
+    const char *preload;
 };
 
 struct bench {
@@ -45,7 +48,7 @@ struct bench {
 /* One session and the cell that it has to answer. */
 struct shot {
     struct session *session;
-    char code[32], expected[32];          /* expected "": the cell has no result */
+    char code[512], expected[32];         /* expected "": the cell has no result */
     int64_t begun_ns, opened_ns, done_ns; /* opened: when the box stood; done: when the cell came */
     bool opened, finished, correct;
     bool failed; /* one of its answers was not correct */
@@ -434,6 +437,40 @@ static void verb_memory(struct bench *b)
     settle(b);
 }
 
+/* Every line is a session: cells with tabs between them, without results. */
+static void verb_code(struct bench *b)
+{
+    enum { CELLS = 8 };
+    cleanup_free char *line = NULL;
+    size_t size = 0;
+
+    printf("{\"hold\": \"code\"}\n");
+    fflush(stdout);
+    while (getline(&line, &size, stdin) > 0) {
+        struct shot shot = {0};
+        int64_t ns[CELLS];
+        unsigned n = 0;
+        shot_open(b, &shot);
+        wait_for(b, &shot.opened, "a session");
+        rest(b, 100); /* its first state has been kept */
+        line[strcspn(line, "\n")] = '\0';
+        for (char *at = line, *cell; n < CELLS && (cell = strsep(&at, "\t")); n++) {
+            shot_aim(&shot, cell, "");
+            int64_t begun = now_ns();
+            run_code(&shot);
+            wait_for(b, &shot.finished, "a cell");
+            ns[n] = shot.done_ns - begun;
+            rest(b, 20);
+        }
+        printf("{\"wrong\": %u, ", shot.failed);
+        print_samples("ns", ns, n);
+        printf("}\n");
+        fflush(stdout);
+        session_close(shot.session);
+        settle(b);
+    }
+}
+
 static const struct {
     const char *name;
     void (*run)(struct bench *b);
@@ -444,6 +481,7 @@ static const struct {
     {"churn", verb_churn, {.seconds = 30, .inflight = 4, .pool = 4}},
     {"many", verb_many, {.n = 500}},
     {"memory", verb_memory, {.n = 3}},
+    {"code", verb_code, {0}},
 };
 
 /* ---- the command line ---- */
@@ -452,7 +490,9 @@ static _Noreturn void usage(void)
 {
     fprintf(stderr, "usage: retort_bench fresh|cell [--pool N] [--n N] [--rounds N] [--gap-ms N]\n"
                     "       retort_bench churn [--pool N] [--seconds N] [--inflight N]\n"
-                    "       retort_bench many|memory [--pool N] [--n N]\n");
+                    "       retort_bench many|memory [--pool N] [--n N]\n"
+                    "       retort_bench code\n"
+                    "and for all: [--preload MODULES|usual]\n");
     exit(2);
 }
 
@@ -461,7 +501,7 @@ static void parse(int argc, char **argv, struct options *o)
     static const struct option names[] = {
         {"pool", 1, NULL, 'p'},   {"blanks", 1, NULL, 'b'},  {"n", 1, NULL, 'n'},
         {"rounds", 1, NULL, 'r'}, {"seconds", 1, NULL, 's'}, {"inflight", 1, NULL, 'i'},
-        {"gap-ms", 1, NULL, 'g'}, {NULL, 0, NULL, 0},
+        {"gap-ms", 1, NULL, 'g'}, {"preload", 1, NULL, 'l'}, {NULL, 0, NULL, 0},
     };
     int c;
 
@@ -475,6 +515,10 @@ static void parse(int argc, char **argv, struct options *o)
                          : c == 'g' ? &o->gap_ms
                                     : NULL;
         char *end;
+        if (c == 'l') {
+            o->preload = optarg;
+            continue;
+        }
         if (!slot)
             usage();
         unsigned long value = strtoul(optarg, &end, 10);
@@ -501,7 +545,8 @@ static void lift_descriptor_limit(void)
 static void start(struct bench *b)
 {
     static char name[] = "default", python[] = "/usr/bin/python3";
-    static char preload[] = "numpy pandas matplotlib.pyplot";
+    const char *modules = b->o.preload ? b->o.preload : "numpy pandas matplotlib.pyplot";
+    cleanup_free char *preload = xstrdup(strcmp(modules, "usual") == 0 ? USUAL_MODULES : modules);
     const struct environment environment = {.name = name, .python = python, .preload = preload};
     struct keeper_options o = {.environments = &environment,
                                .n_environments = 1,

@@ -309,23 +309,26 @@ static bool is_name(const char *text)
                strlen(text);
 }
 
+static int load(const char *name_or_path, struct environment *env, struct err *e)
+{
+    if (strcmp(name_or_path, "default") == 0)
+        return set_python(env, "/usr/bin/python3", e);
+    if (strchr(name_or_path, '/'))
+        return load_prefix(name_or_path, env, e);
+    if (is_name(name_or_path))
+        return load_name(name_or_path, env, e);
+    return err_set(e, 0, "\"%s\" is neither a name nor a path of an environment", name_or_path);
+}
+
 int environment_load(const char *name_or_path, const char *preload, struct environment *ret,
                      struct err *e)
 {
-    struct environment env = {.name = xstrdup(name_or_path), .preload = xstrdup(preload)};
-    int r;
+    struct environment env = {.name = xstrdup(name_or_path)};
 
-    if (strcmp(name_or_path, "default") == 0)
-        r = set_python(&env, "/usr/bin/python3", e);
-    else if (strchr(name_or_path, '/'))
-        r = load_prefix(name_or_path, &env, e);
-    else if (is_name(name_or_path))
-        r = load_name(name_or_path, &env, e);
-    else
-        r = err_set(e, 0, "\"%s\" is neither a name nor a path of an environment", name_or_path);
-    if (r < 0)
+    if (set_preload(&env, preload, e) < 0 || load(name_or_path, &env, e) < 0) {
         environment_done(&env);
-    else
-        *ret = env;
-    return r;
+        return -1;
+    }
+    *ret = env;
+    return 0;
 }

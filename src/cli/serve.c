@@ -14,6 +14,7 @@
 #include "cli/cli.h"
 #include "cli/environment.h"
 #include "cli/options.h"
+#include "cli/usual.h"
 #include "cli/owner.h"
 #include "gate/authority.h"
 #include "gate/config.h"
@@ -40,8 +41,6 @@ const char serve_help[] =
     "Another address than loopback needs a token first: retort token new NAME\n";
 
 #define DEFAULT_CONFIG "/etc/retort/retort.conf"
-#define PRELOAD "numpy pandas matplotlib.pyplot"
-
 struct server {
     struct config config;
     struct options options;
@@ -216,8 +215,12 @@ static int look_for_tokens(struct server *s, struct err *e)
 
 static int load_environments(struct server *s, struct err *e)
 {
+    const char *preload = s->config.preload ? s->config.preload : USUAL_MODULES;
+
+    if (strcmp(preload, "none") == 0)
+        preload = "";
     for (; s->config.environments[s->n_environments]; s->n_environments++)
-        if (environment_load(s->config.environments[s->n_environments], PRELOAD,
+        if (environment_load(s->config.environments[s->n_environments], preload,
                              &s->environments[s->n_environments], e) < 0)
             return -1;
     return 0;

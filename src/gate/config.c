@@ -52,6 +52,7 @@ static const struct key keys[] = {
     {"state", WORD, AT(state)},
     {"user", WORD, AT(user)},
     {"environments", NAMES, AT(environments)},
+    {"preload", WORD, AT(preload)},
     LIMIT_KEYS("", limits),
     {"checkpoints", COUNT, AT(checkpoints), 0, CHECKPOINTS_MAX},
     {"summary", SUMMARY, AT(summary)},
@@ -131,6 +132,7 @@ void config_done(struct config *c)
     free(c->listen);
     free(c->state);
     free(c->user);
+    free(c->preload);
     list_done(c->hosts);
     list_done(c->origins);
     list_done(c->environments);

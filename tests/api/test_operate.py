@@ -143,6 +143,28 @@ class Metrics(api.Case):
             self.assertEqual(types.get(name), kind, name)
 
 
+class Preload(api.Case):
+    LOADED = "import sys; print(*(name in sys.modules for name in ('pandas', 'sklearn', 'sympy', 'statsmodels.api', 'colorsys')))"
+
+    def loaded(self, setting):
+        client = self.start(f"{setting}\npool = 0\nblanks = 0\n").client()
+        return api.text(client.post("/v1/run", code=self.LOADED).json).split()
+
+    def test_none(self):
+        self.assertEqual(self.loaded("preload = none")[:4], ["False"] * 4)
+
+    def test_some(self):
+        self.assertEqual(self.loaded("preload = pandas colorsys"), ["True", "False", "False", "False", "True"])
+
+    def test_the_usual(self):
+        self.assertEqual(self.loaded("# preload")[:4], ["True"] * 4)
+
+    def test_wrong(self):
+        done = api.run("serve", "--state", api.new_directory(), "--listen", "127.0.0.1:0", "--set", "preload=os;system")
+        self.assertEqual(done.returncode, 125, done)
+        self.assertIn("preload", done.stderr)
+
+
 class Description(api.Case):
     def test_it_is_served_as_it_is_in_the_tree(self):
         with open(spec.PATH) as f:
