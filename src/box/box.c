@@ -353,8 +353,8 @@ static int kernel_rlimits(void *ctx, struct err *e)
     /* Without cgroups RLIMIT_DATA holds each process to the memory limit (init watches the sum), and
      * RLIMIT_NPROC, which counts in the box's own user namespace, holds the number of processes; the one that
      * waits is among the guest's, and init is one more where it has the same id. */
-    rlim_t data = p->has_cgroup || p->memory == LIMIT_NONE ? RLIM_INFINITY
-                                                           : p->memory + inherited_data();
+    rlim_t data =
+        p->has_cgroup || p->memory == LIMIT_NONE ? RLIM_INFINITY : p->memory + inherited_data();
     rlim_t processes =
         p->has_cgroup || p->pids == LIMIT_NONE ? RLIM_INFINITY : p->pids + (p->own_ids ? 0 : 1);
     const struct {
