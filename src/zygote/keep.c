@@ -34,6 +34,7 @@
 #include "wire/msg.h"
 #include "wire/proto.h"
 #include "zygote/branch.h"
+#include "zygote/shared.h"
 
 #define HIGH_FD 3000 /* out of the way of what the guest has open */
 #define WAITING_OOM_SCORE "0"
@@ -303,6 +304,14 @@ static uint32_t become_branch(void)
     return n;
 }
 
+static void note_shared(struct buf *lost)
+{
+    size_t bytes = shared_left_behind();
+
+    if (bytes && lost->len <= LOST_MAX)
+        buf_add_fmt(lost, "%sshared memory of %zu kB", lost->len ? "\n" : "", bytes >> 10);
+}
+
 /* In the new process. Returns when it is the live one; true: of another box. */
 static bool wait_here(uint32_t n, struct buf *lost)
 {
@@ -312,6 +321,7 @@ static bool wait_here(uint32_t n, struct buf *lost)
         _exit(1);
     own_open(&own);
     part_from_live(&own, lost);
+    note_shared(lost);
     prctl(PR_SET_DUMPABLE, 0); /* /proc shows it to nobody */
     tell_waits(&own, n, lost);
     bool branch = sleep_on(&own);

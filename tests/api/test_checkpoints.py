@@ -163,6 +163,17 @@ class Back(api.Case):
         self.rollback(4)
         self.assertIn("thread worker-1", api.text(self.s.cell("print(1)"), "stderr"))
 
+    def test_shared_memory_is_said_to_be_lost(self):
+        self.s.cell("import mmap, multiprocessing\nm = mmap.mmap(-1, 1 << 20)\n"
+                    "f = open('mapped', 'w+b'); f.truncate(4096); own = mmap.mmap(f.fileno(), 4096)\nm[0] = own[0] = 1")
+        self.s.cell("m[0] = own[0] = 2")
+        self.assertTrue(api.wait_until(lambda: self.listed()[-1]["n"] == 5))
+        self.assertEqual([p["lost"] for p in self.listed() if p["n"] in (3, 4)], [[], ["shared memory of 1028 kB"]])
+        self.rollback(4)
+        cell = self.s.cell("m[0], own[0]")
+        self.assertEqual(api.result(cell), "(2, 2)")
+        self.assertIn("shared memory of 1028 kB", api.text(cell, "stderr"))
+
     def test_bad_requests(self):
         for body in ({}, {"to": "1"}, {"to": -1}, {"to": 1.5}, {"to": 1, "x": 2}, {"to": 2 ** 32}):
             with self.subTest(body=body):

@@ -96,6 +96,13 @@ def in_native_code():
     return True
 
 
+def is_lost(line, branch, ours):
+    """Of what could not be kept, as the extension has it; `ours` are descriptors that nobody will miss."""
+    if line.startswith("shared "):
+        return not branch  # which has a copy
+    return line.startswith(("thread ", "process ")) or int(line.split(" ")[1]) not in ours
+
+
 class Points:
     def __init__(self, kernel, keep, same):
         self.kernel = kernel
@@ -153,8 +160,7 @@ class Points:
         else:
             unless_broken(setstate, state)
         ours = unless_broken(self.kernel.forget_loop) or ()
-        self.lost = [line for line in woken.splitlines()
-                     if line.startswith(("thread ", "process ")) or int(line.split(" ")[1]) not in ours]
+        self.lost = [line for line in woken.splitlines() if is_lost(line, branch, ours)]
         return True
 
     def take_first(self):
