@@ -59,8 +59,8 @@
  * the first one should come to its end. */
 #define INSIST_US 1500000
 #define SILENT_US 100000         /* from EOF on the channel to SIGKILL */
-#define DYING_US 5000000         /* from SIGKILL until we stop waiting for the keeper's word */
-#define SETTLE_US 5000000        /* for init's answers after a cell, and a second more for each */
+#define DYING_US 20000000        /* from SIGKILL until we stop waiting for the keeper's word */
+#define SETTLE_US 30000000       /* for init's answers after a cell, and a second more for each */
 #define SETTLE_BYTES (64u << 20) /* of the workspace, which it hashes */
 #define CPU_CHECK_US 5000        /* the least time between two looks at the CPU meter */
 #define FILES_PATIENCE_US                                                                          \

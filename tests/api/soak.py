@@ -156,7 +156,7 @@ class Visitor(threading.Thread):
         want(self.cell("1/0", "error")["error"]["name"] == "ZeroDivisionError", "another error")
 
     def time_out(self):
-        cell = self.cell("print('before', flush=True)\nwhile True: pass", "limit", timeout=0.3)
+        cell = self.cell("print('before', flush=True)\nwhile True: pass", "limit", timeout=1.5)  # on a busy machine it begins late
         want(cell["limit"]["kind"] == "wall" and api.text(cell) == "before\n", cell)
 
     def fill_disk(self):
@@ -296,7 +296,8 @@ class Visitor(threading.Thread):
 
     def leave_download(self):
         session = self.here()
-        want(session.put("big", bytes(8 << 20)).status in (200, 201), "it cannot be put")
+        answer = session.put("big", bytes(8 << 20))
+        want(answer.status in (200, 201), answer)
         path = self.random.choice([session.file("big"), session.path + "/files?archive=zip"])
         with self.connect(self.client.raw("GET", path)) as sock:
             sock.recv(self.random.randrange(1, 100_000))
