@@ -46,7 +46,7 @@ log_requests = no
 LATER = {  # who comes too often, or too many at once
     (429, "too_many_cells"), (429, "too_many_uploads"), (503, "too_many_sessions"), (503, "busy"),
 }
-MEMORY_MARGIN = 8 << 20  # what an allocator may keep
+MEMORY_MARGIN = 16 << 20  # what an allocator may keep; leaks are for the sanitizers to find
 SETTLE_S = 120
 
 
