@@ -1,8 +1,10 @@
 # The front door. Meson builds; everything that is installed is named in tools/packages.
 #
 #   make          build/retort
+#   make environment  everything that sessions can have: core documents media more fonts, each a target too
 #   make run      an example in a box: a table, and a picture in build/example; then a server
 #   make test     everything that has to hold
+#   make test-all what needs all of the environment
 #   make test-vm  of it, what depends on the kernel, under Debian's own in a virtual machine
 #   make soak     three minutes of everything that clients do, and nothing may be left of it
 #   make bench    retort beside what you would pick instead, and beside the limit
@@ -25,6 +27,11 @@ $(BUILD)/build.ninja:
 
 setup-core:
 	@tools/install build core
+# What sessions find: the groups of tools/packages.
+core documents media more fonts:
+	@tools/install $@
+environment: core documents media more fonts
+
 setup-test: setup-core
 	@tools/install test vm
 setup-bench: setup-core
@@ -38,6 +45,9 @@ run: all
 
 test: setup-test compile
 	@tests/run
+
+test-all: setup-test environment compile
+	@tests/all
 
 test-vm: setup-test compile
 	@tests/vm/all
@@ -70,5 +80,5 @@ install: all
 clean:
 	rm -rf $(BUILD) build-asan build-fuzz
 
-.PHONY: all compile run test test-vm soak bench asan fuzz lint fmt install clean \
+.PHONY: all compile run core documents media more fonts environment test test-all test-vm soak bench asan fuzz lint fmt install clean \
 	setup-core setup-test setup-bench

@@ -12,6 +12,8 @@
     commands  !commands and %%bash
     variables what the user's names stand for, as JSON
     forks     what Python does around a fork
+    libraries what code asks for, and what to say where it is missing; inventory lists it
+    installs  pip, without a network
     lean      IPython, imported without its terminal
     heap      the zygote's memory, laid out for its forks
     tracebacks, keyboard, reseed, blas, pristine

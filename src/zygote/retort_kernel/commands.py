@@ -5,14 +5,18 @@ and 2, so their text streams, and the order is the one in which they write. Each
 group of its own, because an interrupt reaches only the kernel process, which passes it on.
 """
 import os
+import shlex
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 
-from IPython.core.magic import cell_magic, magics_class
+from IPython.core.magic import cell_magic, line_magic, magics_class
 from IPython.core.magics.script import ScriptMagics
 from IPython.utils.process import arg_split
+
+from . import libraries
 
 INTERRUPT_GRACE = 1.0
 
@@ -87,7 +91,12 @@ def read_shell(command):
 
 @magics_class
 class Scripts(ScriptMagics):
-    """%%bash, %%sh, %%script …"""
+    """%%bash, %%sh, %%script …, and %pip"""
+
+    @line_magic
+    def pip(self, line):
+        """The environment's own pip. What it installs can be imported at once: see installs.py."""
+        self.shell.system(f"{shlex.quote(sys.executable)} -m pip {line}")
 
     @cell_magic("script")
     def shebang(self, line, cell):
@@ -103,6 +112,7 @@ class Scripts(ScriptMagics):
             except FileNotFoundError:
                 print(f"Couldn't find program: {command[0]!r}")
                 return None
+        libraries.explain_pip(cell, child.returncode)
         if options.raise_error and child.returncode != 0:
             raise subprocess.CalledProcessError(child.returncode, command)
         return None

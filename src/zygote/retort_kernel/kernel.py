@@ -20,7 +20,7 @@ from os import _exit
 from sys import getrecursionlimit, gettrace, setprofile, setrecursionlimit, settrace
 from time import monotonic
 
-from . import figures, frames, tracebacks, variables
+from . import figures, frames, libraries, tracebacks, variables
 
 RECURSION_MIN = 1000
 PATIENCE = 0.5  # seconds that forking may take when somebody waits
@@ -42,7 +42,10 @@ class Outcome:
         interrupted = isinstance(error, KeyboardInterrupt)
         self.status = frames.INTERRUPTED if interrupted else frames.FAILED
         self.error = tracebacks.name_of(error), "", ""
-        self.error = tracebacks.name_of(error), tracebacks.value_of(error), tracebacks.render(error)
+        value, traceback, hint = tracebacks.value_of(error), tracebacks.render(error), libraries.hint(error)
+        if hint:
+            value, traceback = f"{value}\n{hint}", f"{traceback}{hint}\n"
+        self.error = tracebacks.name_of(error), value, traceback
 
     def leave(self, error):
         """sys.exit(…): a number, nothing, or a message."""

@@ -22,7 +22,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.text import LSString, SList
 from traitlets import Type
 
-from . import commands, display, figures, frames, mpl_backend, tracebacks
+from . import commands, display, figures, frames, libraries, mpl_backend, tracebacks
 
 FUTURES = 0
 for _name in __future__.all_feature_names:
@@ -330,7 +330,8 @@ class Shell(InteractiveShell):
     def system(self, command):
         command = self.var_expand(command, depth=1)
         self.channel.mix()
-        self.user_ns["_exit_code"] = commands.run_shell(command)
+        code = self.user_ns["_exit_code"] = commands.run_shell(command)
+        libraries.explain_pip(command, code)
 
     system_raw = system_piped = system
 

@@ -19,7 +19,7 @@ import warnings
 import IPython
 from traitlets.config import Config
 
-from . import blas, figures, forks, heap, keyboard, printing, reseed, tracebacks
+from . import blas, figures, forks, heap, installs, keyboard, printing, reseed, tracebacks
 from .channel import Channel
 from .frames import HEADER, PASS, RUN, VARIABLES, frame
 from .kernel import Kernel
@@ -67,6 +67,7 @@ def warm(preload, channel=None, keep=None, same=None):
     be called with, where that is known; `keep` and `same` are the extension's."""
     global _kernel
     blas.limit_environment(1)
+    installs.prepare()
     # First what every cell needs, then what only some do: see heap.
     _kernel = _make_kernel()
     printing.install(_kernel.streams.values())

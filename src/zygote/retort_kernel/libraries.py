@@ -1,0 +1,149 @@
+"""The table of libraries (libraries.txt), and what to say where one of them is missing.
+
+Asked after the user's code ran, which may have left anything behind: an exception that is hostile, an importlib
+that is broken. Then there is no hint.
+"""
+from .pristine import __builtins__
+
+import os
+import re
+import sys
+from collections import namedtuple
+from importlib.util import find_spec
+from shutil import which
+
+from .installs import plain, wheels
+
+TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libraries.txt")
+DEBIAN = "/usr"  # the prefix of the interpreter whose libraries are Debian's
+QUOTED = re.compile(r"['\"`]([A-Za-z_][\w.]{0,80})['\"`]")
+PIP_INSTALL = re.compile(r"(?:^|[\s/;&|'\"])pip3?['\"]?\s+(?:-\S+\s+)*install\s+([^;&|\n]*)")
+REQUIREMENT = re.compile(r"['\"]?([\w.-]*)")
+NAMES_MAX = 20  # that are listed in a sentence
+TEXT_MAX = 2000  # of an exception's text, in which names are looked for
+CHAIN_MAX = 10
+
+Library = namedtuple("Library", "name module package group words")
+Command = namedtuple("Command", "name flag package group words")
+Elsewhere = namedtuple("Elsewhere", "name module instead")
+KINDS = {"library": Library, "command": Command, "elsewhere": Elsewhere}
+
+
+def read():
+    """The lines of the table, in its order."""
+    with open(TABLE, encoding="utf-8") as file:
+        words = (line.partition("#")[0].split(None, 1) for line in file)
+        return [_entry(KINDS[line[0]], line[1]) for line in words if line]
+
+
+def _entry(kind, text):
+    fields = text.split(None, len(kind._fields) - 1)
+    return kind(*fields[:-1], fields[-1].strip())
+
+
+def is_there(module):
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+# ---- hints ----
+
+def hint(error):
+    """A sentence for who has met this exception, or None."""
+    if not isinstance(error, ImportError):
+        return None
+    try:
+        table = read()
+        for name in _missing(error):
+            found = isinstance(name, str) and _about_module(table, name)
+            if found:
+                return found
+    except Exception:
+        pass
+    return None
+
+
+def _missing(error):
+    """The modules that an exception, and what it comes from, did not find."""
+    for _ in range(CHAIN_MAX):
+        if isinstance(error, ModuleNotFoundError):
+            yield error.name
+        elif isinstance(error, ImportError) and error.name is None:
+            yield from QUOTED.findall(str(error)[:TEXT_MAX])  # as pandas says it
+        error = error.__cause__ or error.__context__
+        if error is None:
+            return
+
+
+def _about_module(table, name):
+    for entry in table:
+        if not isinstance(entry, Command) and entry.module == name:
+            return None if is_there(name) else advice(table, entry)
+    for entry in table:
+        if not isinstance(entry, Command) and plain(entry.name) == plain(name):
+            if is_there(entry.module):
+                return f"{entry.name} is here, under another name: import {entry.module}"
+            return advice(table, entry)
+    return None
+
+
+def advice(table, entry):
+    if plain(entry.name) in wheels():
+        return f"{entry.name} is not installed yet: %pip install {entry.name} does it, without network"
+    text = f"{entry.name} is not installed here, and there is no network to install it from."
+    instead = _instead(table, entry)
+    if instead:
+        text += f" Instead use {instead}."
+    if isinstance(entry, Library) and sys.prefix == DEBIAN:
+        return f"{text} The operator of this machine can add it: make {entry.group} (Debian's {entry.package})"
+    return f"{text} The operator of this machine can add it: see retort-environment(5)"
+
+
+def _instead(table, entry):
+    """Of what does the same, what there is."""
+    if not isinstance(entry, Elsewhere) or entry.instead == "-":
+        return ""
+    return ", or ".join(each for each in entry.instead.split(", or ") if _can_be_used(table, each))
+
+
+def _can_be_used(table, what):
+    words = what.split()
+    if words[:2] == ["the", "command"]:
+        return which(words[2]) is not None
+    module = re.match(r"\w*", what).group()
+    return is_there(module) or all(module != each.module for each in table if isinstance(each, Library))
+
+
+# ---- pip ----
+
+def explain_pip(command, code):
+    """pip's own words for a failure do not say that there is no network."""
+    asked = PIP_INSTALL.search(command) if code != 0 else None
+    if asked is None:
+        return
+    there = wheels()
+    if there:
+        lines = [f"There is no network here: pip installs only what the operator has put there ({listed(there)})."]
+    else:
+        lines = ["There is no network here, so pip can install nothing that is not here already."]
+    table = read()
+    for word in asked.group(1).split()[:NAMES_MAX]:
+        about = _about_requirement(table, REQUIREMENT.match(word).group(1))
+        if about:
+            lines.append(about)
+    if len(lines) == 1:
+        lines.append("The operator of this machine can add packages: see retort-environment(5)")
+    sys.stderr.write("\n".join(lines) + "\n")
+
+
+def _about_requirement(table, name):
+    for entry in table:
+        if not isinstance(entry, Command) and plain(name) in (plain(entry.name), plain(entry.module)):
+            return None if is_there(entry.module) else advice(table, entry)
+    return None
+
+
+def listed(names):
+    return ", ".join(names[:NAMES_MAX]) + (", …" if len(names) > NAMES_MAX else "")
