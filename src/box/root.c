@@ -47,7 +47,7 @@ static const struct {
 /* clang-format off */
 static const char *const skeleton_dirs[] = {
     "dev", "dev/shm", "etc", "home", "home/user", "mnt", "mnt/data", "opt", "opt/retort",
-    "proc", "run", "tmp", "usr", "var",
+    "opt/retort/bin", "proc", "run", "tmp", "usr", "var",
 };
 /* clang-format on */
 
@@ -162,7 +162,9 @@ static int fill_runner(const struct root_source *s, const char *skeleton, struct
                            "cannot read %s/%s: everybody must be allowed to (chmod -R a+rX)",
                            s->runner, parts[i]);
     }
-    return 0;
+    /* Debian has no "python", which programs call all the same. The runner puts it into the PATH. */
+    snprintf(to, sizeof(to), "%s/opt/retort/bin/python", skeleton);
+    return make_link("/usr/bin/python3", to, e);
 }
 
 /* /dev as a box sees it: links, and empty files for the devices to be bound over. */
@@ -298,8 +300,20 @@ static int add_system_dirs(struct root_view *v, unsigned env, const char *skelet
     return add_tree(v, env, skeleton, "/usr", "/usr", e);
 }
 
+/* A directory of the host that is open as `fd`, to be seen in the box as `path`. */
+static int add_opened(struct root_view *v, unsigned env, const char *skeleton, const char *path,
+                      int fd, struct err *e)
+{
+    char from[64];
+
+    if (fd < 0)
+        return err_set(e, -fd, "cannot open %s", path);
+    snprintf(from, sizeof(from), "/proc/self/fd/%d", fd);
+    return add_tree(v, env, skeleton, path, from, e);
+}
+
 int root_add_environment(struct root_view *v, const struct root_source *s, char *const *paths,
-                         const int *fds, struct err *e)
+                         const int *fds, const int *wheels, struct err *e)
 {
     char skeleton[64], path[PATH_MAX];
     unsigned env = v->n_environments;
@@ -324,13 +338,11 @@ int root_add_environment(struct root_view *v, const struct root_source *s, char 
         return -1;
     if (fill_runner(s, skeleton, e) < 0 || add_system_dirs(v, env, skeleton, e) < 0)
         return -1;
-    for (; *paths; paths++, fds++) {
-        if (*fds < 0)
-            return err_set(e, -*fds, "cannot open %s", *paths);
-        snprintf(path, sizeof(path), "/proc/self/fd/%d", *fds);
-        if (add_tree(v, env, skeleton, *paths, path, e) < 0)
+    for (; *paths; paths++, fds++)
+        if (add_opened(v, env, skeleton, *paths, *fds, e) < 0)
             return -1;
-    }
+    if (wheels && add_opened(v, env, skeleton, ROOT_WHEELS, *wheels, e) < 0)
+        return -1;
     v->n_environments++;
     return 0;
 }

@@ -16,6 +16,9 @@
 #define ROOT_LOWERS 24
 #define ROOT_ENVIRONMENTS 16
 
+/* What pip may install, in every box of an environment that has it; beside the runner, which looks for it there. */
+#define ROOT_WHEELS "/opt/retort/wheels"
+
 /* The keeper's own mount namespace, as init inherits it. */
 struct root_view {
     unsigned n_environments;
@@ -35,9 +38,10 @@ struct root_source {
 
 /* In the keeper's fresh mount namespace: build the view and leave everything else behind. */
 int root_begin(const struct root_source *s, struct root_view *ret, struct err *e);
-/* `fds` are the opened `paths`: the keeper's own uid may not be able to walk there. */
+/* `fds` are the opened `paths`: the keeper's own uid may not be able to walk there; or -errno. So is *wheels, for
+ * ROOT_WHEELS, or it is NULL. */
 int root_add_environment(struct root_view *v, const struct root_source *s, char *const *paths,
-                         const int *fds, struct err *e);
+                         const int *fds, const int *wheels, struct err *e);
 int root_finish(struct root_view *v, const struct root_source *s, struct err *e);
 
 /* In a process with a mount namespace of its own below the keeper's: put environment i together. */

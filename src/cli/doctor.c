@@ -24,6 +24,7 @@ const char doctor_help[] =
     "what holds, what does not, and the remedy.\n"
     "\n"
     "  --environment E     try it with a virtual environment (a path) or a name\n"
+    "  --wheels DIR        what pip installs from, in the box [nothing]\n"
     "  --steps             only print the names of the steps that make a box\n"
     "  --json              print the findings as one JSON object\n"
     "\n"
@@ -329,7 +330,7 @@ static int run(struct doctor *d)
 {
     struct err e;
 
-    if (environment_load(d->options.environment, "", &d->env, &e) < 0) {
+    if (environment_load(d->options.environment, "", d->options.wheels, &d->env, &e) < 0) {
         fprintf(stderr, "retort: doctor: %s\n", e.text);
         return EXIT_USAGE;
     }

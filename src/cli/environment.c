@@ -25,6 +25,7 @@ void environment_done(struct environment *env)
     free(env->name);
     free(env->python);
     free(env->preload);
+    free(env->wheels);
     for (unsigned i = 0; i < ENVIRONMENT_PATHS; i++)
         free(env->paths[i]);
     *env = (struct environment){0};
@@ -75,14 +76,36 @@ static int check_path(const char *path, struct err *e)
     return 0;
 }
 
-/* Add a directory, unless it is there already or lies in /usr, which every box sees. */
-static int add_path(struct environment *env, const char *path, struct err *e)
+/* It is a directory, and where it really lies may be shown too. */
+static int check_directory(const char *path, struct stat *ret, struct err *e)
 {
-    cleanup_free char *clean = xstrdup(path);
-    unsigned n = 0;
+    char real[PATH_MAX];
+
+    if (!realpath(path, real) || stat(real, ret) < 0)
+        return err_set(e, errno, "cannot see %s", path);
+    if (!S_ISDIR(ret->st_mode))
+        return err_set(e, 0, "%s is not a directory", path);
+    if (!lies_in(real, "/usr") && check_path(real, e) < 0)
+        return err_wrap(e, "%s", path);
+    return 0;
+}
+
+static char *without_slashes(const char *path)
+{
+    char *clean = xstrdup(path);
 
     for (size_t len = strlen(clean); len > 1 && clean[len - 1] == '/'; len--)
         clean[len - 1] = '\0';
+    return clean;
+}
+
+/* Add a directory, unless it is there already or lies in /usr, which every box sees. */
+static int add_path(struct environment *env, const char *path, struct err *e)
+{
+    cleanup_free char *clean = without_slashes(path);
+    struct stat st;
+    unsigned n = 0;
+
     if (lies_in(clean, "/usr"))
         return 0;
     if (check_path(clean, e) < 0)
@@ -93,15 +116,26 @@ static int add_path(struct environment *env, const char *path, struct err *e)
     }
     if (n == ENVIRONMENT_PATHS)
         return err_set(e, 0, "an environment may name at most %d paths", ENVIRONMENT_PATHS);
-    struct stat st;
-    char real[PATH_MAX];
-    if (!realpath(clean, real) || stat(real, &st) < 0)
-        return err_set(e, errno, "cannot see %s", clean);
-    if (!S_ISDIR(st.st_mode))
-        return err_set(e, 0, "%s is not a directory", clean);
-    if (!lies_in(real, "/usr") && check_path(real, e) < 0)
-        return err_wrap(e, "%s", clean);
+    if (check_directory(clean, &st, e) < 0)
+        return -1;
     env->paths[n] = xstrdup(clean);
+    return 0;
+}
+
+static int set_wheels(struct environment *env, const char *path, struct err *e)
+{
+    cleanup_free char *clean = without_slashes(path);
+    struct stat st;
+
+    if (clean[0] != '/')
+        return err_set(e, 0, "wheels = %s: write an absolute path", clean);
+    if (check_directory(clean, &st, e) < 0)
+        return err_wrap(e, "wheels");
+    /* A box of root's has a uid of its own. */
+    if (geteuid() == 0 && (st.st_mode & (S_IROTH | S_IXOTH)) != (S_IROTH | S_IXOTH))
+        return err_set(e, 0, "wheels: everybody must be allowed to read %s (chmod -R a+rX)", clean);
+    free(env->wheels);
+    env->wheels = xstrdup(clean);
     return 0;
 }
 
@@ -267,7 +301,12 @@ static int set_key(void *ctx, unsigned line, const char *key, char *value, struc
         return set_paths(env, value, e);
     if (strcmp(key, "preload") == 0)
         return set_preload(env, value, e);
-    return err_set(e, 0, "there is no key \"%s\": python, paths and preload are known", key);
+    if (strcmp(key, "wheels") == 0) {
+        cleanup_free char *wheels = expand_home(value);
+        return set_wheels(env, wheels, e);
+    }
+    return err_set(e, 0, "there is no key \"%s\": python, paths, preload and wheels are known",
+                   key);
 }
 
 static int load_file(const char *file, char *text, struct environment *env, struct err *e)
@@ -320,12 +359,25 @@ static int load(const char *name_or_path, struct environment *env, struct err *e
     return err_set(e, 0, "\"%s\" is neither a name nor a path of an environment", name_or_path);
 }
 
-int environment_load(const char *name_or_path, const char *preload, struct environment *ret,
-                     struct err *e)
+/* From a command line: relative to where it was typed. */
+static int set_wheels_given(struct environment *env, const char *path, struct err *e)
+{
+    char real[PATH_MAX];
+
+    if (!realpath(path, real))
+        return err_set(e, errno, "wheels: cannot see %s", path);
+    return set_wheels(env, real, e);
+}
+
+int environment_load(const char *name_or_path, const char *preload, const char *wheels,
+                     struct environment *ret, struct err *e)
 {
     struct environment env = {.name = xstrdup(name_or_path)};
+    int r = set_preload(&env, preload, e) < 0 ? -1 : load(name_or_path, &env, e);
 
-    if (set_preload(&env, preload, e) < 0 || load(name_or_path, &env, e) < 0) {
+    if (r == 0 && wheels && !env.wheels)
+        r = set_wheels_given(&env, wheels, e);
+    if (r < 0) {
         environment_done(&env);
         return -1;
     }

@@ -12,7 +12,8 @@
 #include "base/err.h"
 #include "keeper/keeper.h"
 
-/* `preload` is what to import beforehand where the environment does not say. */
-int environment_load(const char *name_or_path, const char *preload, struct environment *ret,
-                     struct err *e);
+/* `preload` is what to import beforehand where the environment does not say, and `wheels` the directory of wheels,
+ * or NULL. */
+int environment_load(const char *name_or_path, const char *preload, const char *wheels,
+                     struct environment *ret, struct err *e);
 void environment_done(struct environment *env);

@@ -12,6 +12,7 @@ enum {
     OPT_HELP = 0x1000,
     OPT_JSON,
     OPT_ENVIRONMENT,
+    OPT_WHEELS,
     OPT_SERVER,
     OPT_TOKEN_FILE,
     OPT_CHECKPOINTS,
@@ -38,8 +39,10 @@ static void merge(const struct option *own, const struct options *o, struct opti
     ret[n++] = (struct option){"help", no_argument, NULL, OPT_HELP};
     if (o->takes_json)
         ret[n++] = (struct option){"json", no_argument, NULL, OPT_JSON};
-    if (o->takes_environment)
+    if (o->takes_environment) {
         ret[n++] = (struct option){"environment", required_argument, NULL, OPT_ENVIRONMENT};
+        ret[n++] = (struct option){"wheels", required_argument, NULL, OPT_WHEELS};
+    }
     for (unsigned i = 0; o->takes_limits && limits_name(i); i++)
         ret[n++] = (struct option){limits_name(i), required_argument, NULL, OPT_LIMIT + (int)i};
     if (o->takes_summary)
@@ -138,6 +141,8 @@ int options_next(struct options *o, int argc, char **argv, const char *shorts,
         } else if (c == OPT_ENVIRONMENT) {
             o->environment = optarg;
             o->environment_given = true;
+        } else if (c == OPT_WHEELS) {
+            o->wheels = optarg;
         } else if (c == OPT_SERVER) {
             o->server = optarg;
         } else if (c == OPT_TOKEN_FILE) {

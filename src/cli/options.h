@@ -15,7 +15,7 @@ struct options {
     const char *verb;
     /* Which options the verb takes: set them after options_init. */
     bool takes_json;
-    bool takes_environment;
+    bool takes_environment; /* and --wheels */
     bool takes_limits;
     bool takes_checkpoints;
     bool takes_summary;
@@ -27,6 +27,7 @@ struct options {
     const char *token_file;
     const char *environment; /* a name or a path; "default" when not given */
     bool environment_given;
+    const char *wheels; /* NULL: not given */
     struct limits limits;
     int checkpoints;       /* -1: not given */
     unsigned summary;      /* bytes */

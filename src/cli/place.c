@@ -9,6 +9,8 @@ int place_find(struct place *ret, const struct options *o, unsigned idle_s, stru
 
     if (!p.remote && o->token_file)
         return err_set(e, 0, "--token-file is for a server: give --server too");
+    if (p.remote && o->wheels)
+        return err_set(e, 0, "--wheels is for boxes on this host: a server has its own");
     if (p.remote) {
         p.wish = (struct wish){
             .checkpoints = o->checkpoints,
@@ -18,7 +20,7 @@ int place_find(struct place *ret, const struct options *o, unsigned idle_s, stru
         };
         if (address_parse(&p.address, o->server, o->token_file, e) < 0)
             return err_wrap(e, "--server");
-    } else if (environment_load(o->environment, "", &p.env, e) < 0) {
+    } else if (environment_load(o->environment, "", o->wheels, &p.env, e) < 0) {
         return -1;
     }
     *ret = p;

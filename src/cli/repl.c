@@ -30,6 +30,7 @@ const char repl_help[] =
     "\n"
     "  -o DIR              copy new and changed files, and figures, to DIR\n"
     "  --environment E     a virtual environment (a path) or a configured name\n"
+    "  --wheels DIR        what pip installs from, in the box [nothing]\n"
     "  --checkpoints N     earlier states that are kept, 0 for none  [8]\n"
     "  --json              one request a line on stdin, one result a line on stdout:\n"
     "                      {\"code\":\"…\",\"timeout\":S} or "

@@ -36,6 +36,7 @@ const char serve_help[] =
     "  --config FILE       settings; see retort.conf(5)     [/etc/retort/retort.conf]\n"
     "  --set KEY=VALUE     one setting, over those of the file\n"
     "  --environment E     the Python that sessions get     [default]\n"
+    "  --wheels DIR        what pip installs from, in the box [nothing]\n"
     "\n" OPTIONS_LIMITS_HELP "They are for sessions that do not ask for others.\n"
     "\n"
     "Another address than loopback needs a token first: retort token new NAME\n";
@@ -127,6 +128,8 @@ static int parse(struct server *s, int argc, char **argv)
     if (optind < argc && !s->options.help)
         return usage_error("serve", "what is \"%s\"?", argv[optind]);
     if (s->options.environment && (wrong = set(s, "environments", s->options.environment)))
+        return wrong;
+    if (s->options.wheels && (wrong = set(s, "wheels", s->options.wheels)))
         return wrong;
     struct err e;
     return config_check(&s->config, &e) < 0 ? usage_error("serve", "%s", e.text) : 0;
@@ -220,7 +223,7 @@ static int load_environments(struct server *s, struct err *e)
     if (strcmp(preload, "none") == 0)
         preload = "";
     for (; s->config.environments[s->n_environments]; s->n_environments++)
-        if (environment_load(s->config.environments[s->n_environments], preload,
+        if (environment_load(s->config.environments[s->n_environments], preload, s->config.wheels,
                              &s->environments[s->n_environments], e) < 0)
             return -1;
     return 0;

@@ -53,6 +53,7 @@ static const struct key keys[] = {
     {"user", WORD, AT(user)},
     {"environments", NAMES, AT(environments)},
     {"preload", WORD, AT(preload)},
+    {"wheels", WORD, AT(wheels)},
     LIMIT_KEYS("", limits),
     {"checkpoints", COUNT, AT(checkpoints), 0, CHECKPOINTS_MAX},
     {"summary", SUMMARY, AT(summary)},
@@ -133,6 +134,7 @@ void config_done(struct config *c)
     free(c->state);
     free(c->user);
     free(c->preload);
+    free(c->wheels);
     list_done(c->hosts);
     list_done(c->origins);
     list_done(c->environments);

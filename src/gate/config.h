@@ -20,6 +20,7 @@ struct config {
     char *user;   /* user = retort; whom a server started by root becomes; NULL: see confine_user */
     char *
         preload; /* preload = numpy pandas; modules to import beforehand, "none"; NULL: the usual */
+    char *wheels; /* wheels = /srv/wheels; for environments that name none; NULL: none */
     /* These end with NULL. */
     char *hosts[CONFIG_LIST + 1];   /* hosts = name name…; further names in "Host:" */
     char *origins[CONFIG_LIST + 1]; /* origins = https://… …; pages that may call us */

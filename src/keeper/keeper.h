@@ -15,6 +15,7 @@ struct environment {
     char *python;                       /* absolute path of the interpreter */
     char *paths[ENVIRONMENT_PATHS + 1]; /* read-only directories besides /usr, NULL-terminated */
     char *preload;                      /* modules to import beforehand, by blanks; may be "" */
+    char *wheels; /* the directory that boxes see as ROOT_WHEELS, read-only; or NULL */
 };
 
 /* Two uids of the keeper's 65536 are a box's. */

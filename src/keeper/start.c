@@ -165,18 +165,27 @@ struct cloned {
     struct state *state;
     /* the environments' directories, opened; or -errno */
     int paths[ROOT_ENVIRONMENTS][ENVIRONMENT_PATHS];
+    int wheels[ROOT_ENVIRONMENTS];
 };
+
+static int open_directory(const char *path)
+{
+    int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
 
 /* While we still have the starter's uid: his home may be closed to everybody else, and naming a
  * directory in it was his decision. */
 static void open_paths(struct cloned *c)
 {
     c->runner_fd = open(c->runner, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    for (unsigned i = 0; i < c->options->n_environments && i < ROOT_ENVIRONMENTS; i++)
-        for (unsigned k = 0; k < ENVIRONMENT_PATHS && c->options->environments[i].paths[k]; k++) {
-            int fd = open(c->options->environments[i].paths[k], O_PATH | O_DIRECTORY | O_CLOEXEC);
-            c->paths[i][k] = fd < 0 ? -errno : fd;
-        }
+    for (unsigned i = 0; i < c->options->n_environments && i < ROOT_ENVIRONMENTS; i++) {
+        const struct environment *env = &c->options->environments[i];
+        for (unsigned k = 0; k < ENVIRONMENT_PATHS && env->paths[k]; k++)
+            c->paths[i][k] = open_directory(env->paths[k]);
+        if (env->wheels)
+            c->wheels[i] = open_directory(env->wheels);
+    }
 }
 
 static int step_filter(void *ctx, struct err *e)
@@ -193,10 +202,12 @@ static int step_root(void *ctx, struct err *e)
 
     if (root_begin(&source, &c->state->view, e) < 0)
         return -1;
-    for (unsigned i = 0; i < c->options->n_environments; i++)
-        if (root_add_environment(&c->state->view, &source, c->options->environments[i].paths,
-                                 c->paths[i], e) < 0)
-            return err_wrap(e, "environment \"%s\"", c->options->environments[i].name);
+    for (unsigned i = 0; i < c->options->n_environments; i++) {
+        const struct environment *env = &c->options->environments[i];
+        if (root_add_environment(&c->state->view, &source, env->paths, c->paths[i],
+                                 env->wheels ? &c->wheels[i] : NULL, e) < 0)
+            return err_wrap(e, "environment \"%s\"", env->name);
+    }
     return root_finish(&c->state->view, &source, e);
 }
 

@@ -41,6 +41,7 @@ static void same(const struct config *a, const struct config *b)
     same_text(a->listen, b->listen);
     same_text(a->state, b->state);
     same_text(a->user, b->user);
+    same_text(a->wheels, b->wheels);
     for (unsigned i = 0; i <= CONFIG_LIST; i++) {
         same_text(a->hosts[i], b->hosts[i]);
         same_text(a->origins[i], b->origins[i]);
@@ -65,6 +66,7 @@ static void defaults(void **state)
     assert_string_equal(c.listen, "127.0.0.1:8722");
     assert_null(c.state);
     assert_null(c.user);
+    assert_null(c.wheels);
     assert_null(c.hosts[0]);
     assert_null(c.origins[0]);
     assert_string_equal(c.environments[0], "default");
@@ -174,6 +176,7 @@ static void a_file(void **state)
                                "hosts = a.example\tb.example # c.example\n"
                                "origins = https://a.example http://b.example:81\n"
                                "environments = science default\n"
+                               "wheels = /srv/wheels\n"
                                "memory = 2g\n"
                                "max_memory = none\n"
                                "max_timeout = 1.5h\n"
@@ -203,6 +206,7 @@ static void a_file(void **state)
     assert_string_equal(c.environments[0], "science");
     assert_string_equal(c.environments[1], "default");
     assert_null(c.environments[2]);
+    assert_string_equal(c.wheels, "/srv/wheels");
     assert_true(c.limits.memory == UINT64_C(2) << 30);
     assert_true(c.max.memory == LIMIT_NONE);
     assert_int_equal(c.max.timeout_ms, 5400000);
