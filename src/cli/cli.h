@@ -6,6 +6,7 @@
  *   serve.c
  *   doctor.c        … and trials.c, what it does inside boxes
  *   token.c
+ *   env.c
  *
  *   options.c       the command line of a verb
  *   environment.c   from --environment to an interpreter
@@ -47,12 +48,14 @@ int verb_repl(int argc, char **argv);
 int verb_serve(int argc, char **argv);
 int verb_doctor(int argc, char **argv);
 int verb_token(int argc, char **argv);
+int verb_env(int argc, char **argv);
 
 extern const char run_help[];
 extern const char repl_help[];
 extern const char serve_help[];
 extern const char doctor_help[];
 extern const char token_help[];
+extern const char env_help[];
 
 /* Say on stderr what is wrong with the command line, and where help is. Returns EXIT_USAGE. */
 int usage_error(const char *verb, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -24,7 +24,6 @@ const char doctor_help[] =
     "what holds, what does not, and the remedy.\n"
     "\n"
     "  --environment E     try it with a virtual environment (a path) or a name\n"
-    "  --wheels DIR        what pip installs from, in the box [nothing]\n"
     "  --steps             only print the names of the steps that make a box\n"
     "  --json              print the findings as one JSON object\n"
     "\n"

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "session/cell_json.h"
+
 int guest_open(struct guest *g, struct owner *o, const struct limits *limits,
                const struct guest_view *view, struct err *e)
 {
@@ -122,4 +124,20 @@ int guest_ask(struct guest *g, const char *code, struct cell **ret, struct err *
     }
     *ret = guest_take(g);
     return 0;
+}
+
+int guest_environment(struct guest *g, json_t **ret, struct err *e)
+{
+    struct cell *c;
+
+    if (guest_ask(g, ENVIRONMENT_CODE, &c, e) < 0)
+        return -1;
+    json_t *found = cell_environment_json(c);
+    if (!found)
+        err_set(e, 0, "the environment does not say what is in it: %s%s%s",
+                cell_status_name(c->status), c->error.value ? ": " : "",
+                c->error.value ? c->error.value : "");
+    cell_free(c);
+    *ret = found;
+    return found ? 0 : -1;
 }

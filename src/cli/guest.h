@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -95,5 +96,8 @@ int guest_rollback(struct guest *g, uint32_t n, struct err *e);
 /* Give it a cell and wait, without a view: for our own questions. -1 where it came to nothing, or a
  * signal said to stop. The cell is the caller's. */
 int guest_ask(struct guest *g, const char *code, struct cell **ret, struct err *e);
+
+/* What there is in its environment (see cell_environment_json), asked in a cell. */
+int guest_environment(struct guest *g, json_t **ret, struct err *e);
 
 struct cell *guest_take(struct guest *g);

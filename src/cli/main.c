@@ -18,6 +18,7 @@ static const struct {
     {"serve", verb_serve, serve_help, "sessions, cells and files over HTTP"},
     {"doctor", verb_doctor, doctor_help, "try every layer of isolation on this host"},
     {"token", verb_token, token_help, "make, list and revoke tokens of the server"},
+    {"env", verb_env, env_help, "what is in an environment, with versions"},
 };
 #define N_VERBS (sizeof(verbs) / sizeof(verbs[0]))
 

@@ -35,7 +35,7 @@ const char run_help[] =
     "  -c CODE             run this text; else FILE.py; \"-\" reads standard input\n"
     "  -f FILE, -f N=FILE  copy a file into the workspace, under the name N (repeat)\n"
     "  -o DIR              copy new and changed files, and figures, to DIR\n"
-    "  --environment E     a virtual environment (a path) or a configured name\n"
+    "  --environment E     a venv (a path) or a configured name; --wheels DIR for pip\n"
     "  --json              one JSON object; --summary SIZE: its part for models "
     "[8k]\n" OPTIONS_SERVER_HELP "\n" OPTIONS_LIMITS_HELP "\n"
     "Exit status: 0 it ran, 1 it raised, or what it gave to sys.exit; 2 wrong usage,\n"

@@ -35,8 +35,7 @@ const char serve_help[] =
     "                      root ~/.local/state/retort]\n"
     "  --config FILE       settings; see retort.conf(5)     [/etc/retort/retort.conf]\n"
     "  --set KEY=VALUE     one setting, over those of the file\n"
-    "  --environment E     the Python that sessions get     [default]\n"
-    "  --wheels DIR        what pip installs from, in the box [nothing]\n"
+    "  --environment E     the Python of sessions; --wheels DIR for pip [default]\n"
     "\n" OPTIONS_LIMITS_HELP "They are for sessions that do not ask for others.\n"
     "\n"
     "Another address than loopback needs a token first: retort token new NAME\n";

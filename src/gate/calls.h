@@ -8,6 +8,8 @@ void call_health(struct request *r);
 void call_metrics(struct request *r);
 void call_openapi(struct request *r);
 
+void call_environments(struct request *r);
+
 void call_run(struct request *r);
 
 void call_session_new(struct request *r);

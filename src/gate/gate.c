@@ -160,6 +160,7 @@ static void drain(struct gate *g)
     http_stop_accepting(g);
     log_line("draining sessions=%u", g->n_lives);
     runs_refuse(g);
+    environments_refuse();
     for (struct live *l = g->lives; l; l = l->next)
         jobs_refuse(l, 503, "draining", "the server is about to stop; try again soon");
     gate_arm(g, clock_wall_ms() + 1);

@@ -462,6 +462,8 @@ void runs_next(struct gate *g);
 void run_ended(struct run *w, const char *reason);
 /* Those that wait will never run. */
 void runs_refuse(struct gate *g);
+void environments_refuse(
+    void); /* whoever waits for what is in the environments (calls_environments.c) */
 /* Nor those of this token, which is not valid any more. */
 void runs_refuse_of(const struct holder *h);
 

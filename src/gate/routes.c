@@ -15,6 +15,7 @@ const struct route routes[] = {
     {"GET", "/healthz", true, BODY_NONE, 0, call_health, NULL},
     {"GET", "/metrics", false, BODY_NONE, 0, call_metrics, NULL},
     {"GET", "/openapi.json", true, BODY_NONE, 0, call_openapi, NULL},
+    {"GET", "/v1/environments", false, BODY_NONE, 0, call_environments, NULL},
     {"POST", "/v1/run", false, BODY_JSON, WHOLE, call_run, NULL},
     {"POST", "/v1/sessions", false, BODY_JSON, SMALL, call_session_new, NULL},
     {"GET", "/v1/sessions", false, BODY_NONE, 0, call_sessions, NULL},

@@ -199,11 +199,11 @@ void cell_json_add_end(json_t *cell, const struct cell *c)
 #define VARIABLES_BYTES (1u << 20) /* parsed JSON takes some forty times its text */
 
 /* The last one: what a __repr__ of the user's showed comes before it. */
-static const struct mime_part *variables_part(const struct cell *c)
+static const struct mime_part *last_part(const struct cell *c, const char *type)
 {
     for (unsigned i = c->n_outputs; i-- > 0;)
         for (unsigned j = 0; j < c->outputs[i].n_parts; j++)
-            if (strcmp(c->outputs[i].parts[j].type, VARIABLES_TYPE) == 0)
+            if (strcmp(c->outputs[i].parts[j].type, type) == 0)
                 return &c->outputs[i].parts[j];
     return NULL;
 }
@@ -244,7 +244,7 @@ static bool is_variable(const json_t *j)
 
 json_t *cell_variables_json(const struct cell *c)
 {
-    const struct mime_part *p = variables_part(c);
+    const struct mime_part *p = last_part(c, VARIABLES_TYPE);
 
     if (!p || p->len > VARIABLES_BYTES)
         return NULL;
@@ -255,5 +255,54 @@ json_t *cell_variables_json(const struct cell *c)
     if (good)
         return list;
     json_decref(list);
+    return NULL;
+}
+
+/* ---- the environment ---- */
+
+/* An object of short texts with these names, and nothing else. */
+static bool has_texts(const json_t *j, const char *const *names)
+{
+    size_t n = 0;
+
+    for (; names[n]; n++)
+        if (!is_short_text(json_object_get(j, names[n])))
+            return false;
+    return json_object_size(j) == n;
+}
+
+/* A list of such objects; or of short texts, where `names` is NULL. */
+static bool is_list_of(const json_t *j, const char *const *names)
+{
+    for (size_t i = 0; i < json_array_size(j); i++) {
+        const json_t *member = json_array_get(j, i);
+        if (names ? !has_texts(member, names) : !is_short_text(member))
+            return false;
+    }
+    return json_is_array(j) && json_array_size(j) <= ENVIRONMENT_LIST_MAX;
+}
+
+static bool is_environment(const json_t *j)
+{
+    static const char *const library[] = {"name", "import", "version", "group", "about", NULL};
+    static const char *const command[] = {"name", "version", "group", "about", NULL};
+    const json_t *description = json_object_get(j, "description");
+
+    return is_short_text(json_object_get(j, "python")) &&
+           is_list_of(json_object_get(j, "libraries"), library) &&
+           is_list_of(json_object_get(j, "commands"), command) &&
+           is_list_of(json_object_get(j, "wheels"), NULL) && json_is_string(description) &&
+           json_string_length(description) <= ENVIRONMENT_DESCRIPTION_MAX &&
+           json_object_size(j) == 5;
+}
+
+json_t *cell_environment_json(const struct cell *c)
+{
+    const struct mime_part *p = last_part(c, ENVIRONMENT_TYPE);
+    json_t *found = p && p->len <= VARIABLES_BYTES ? json_loadb(p->data, p->len, 0, NULL) : NULL;
+
+    if (found && is_environment(found))
+        return found;
+    json_decref(found);
     return NULL;
 }

@@ -25,5 +25,14 @@ json_t *cell_error_json(const struct cell *c);
 #define VARIABLES_MAX 1000
 #define VARIABLES_TEXT_MAX 200 /* characters of each string */
 json_t *cell_variables_json(const struct cell *c);
+/* The environment out of a cell that ran ENVIRONMENT_CODE, checked in the same way:
+ *
+ *     {"python", "libraries": [{"name", "import", "version", "group", "about"}…],
+ *      "commands": [{"name", "version", "group", "about"}…], "wheels": [name…], "description"}
+ *
+ * "description" is the paragraph that tells a model what it can use. NULL: it is not in it. */
+#define ENVIRONMENT_LIST_MAX 1000
+#define ENVIRONMENT_DESCRIPTION_MAX 8192 /* bytes */
+json_t *cell_environment_json(const struct cell *c);
 /* Any bytes as a JSON string: broken ones become U+FFFD. */
 json_t *cell_text_json(const char *text, size_t len);

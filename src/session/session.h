@@ -219,6 +219,11 @@ int session_check(struct session *s, const char *code, size_t len, int *ret_stat
 #define VARIABLES_TYPE "application/vnd.retort.variables+json"
 int session_variables(struct session *s, uint64_t timeout_ms, struct err *e);
 
+/* What there is in an environment: this code, as a cell of a fresh session, shows a part ENVIRONMENT_TYPE, and
+ * cell_environment_json reads it. */
+#define ENVIRONMENT_TYPE "application/vnd.retort.environment+json"
+#define ENVIRONMENT_CODE "import retort_kernel.inventory\nretort_kernel.inventory.show()"
+
 /* ---- states that are kept ---- */
 
 /* Go back: the interpreter is ended, and one takes its place that has the state after cell n; the workspace is

@@ -124,8 +124,8 @@ static void shipped_file_changes_nothing(void **state)
 /* Keys whose line is an example, because their default is nothing, or depends on the machine. */
 static bool is_example(const char *key)
 {
-    static const char *const examples[] = {"hosts", "origins",    "state",
-                                           "user",  "max_memory", "max_disk"};
+    static const char *const examples[] = {"hosts",   "origins", "state",      "user",
+                                           "preload", "wheels",  "max_memory", "max_disk"};
 
     for (unsigned i = 0; i < COUNT(examples); i++) {
         if (strcmp(key, examples[i]) == 0)
