@@ -1,11 +1,11 @@
 # The front door. Meson builds; everything that is installed is named in tools/packages.
 #
 #   make          build/retort
-#   make environment  everything that sessions can have: core documents media more fonts, each a target too
+#   make environment   all that sessions can have: core documents media more fonts, each a target too
 #   make run      an example in a box: a table, and a picture in build/example; then a server
 #   make test     everything that has to hold
-#   make test-all what needs all of the environment
 #   make test-vm  of it, what depends on the kernel, under Debian's own in a virtual machine
+#   make test-all what needs the whole environment
 #   make soak     three minutes of everything that clients do, and nothing may be left of it
 #   make bench    retort beside what you would pick instead, and beside the limit
 #   make asan     unit tests and fuzz seeds under the sanitizers

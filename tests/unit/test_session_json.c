@@ -163,6 +163,80 @@ static void every_name_is_there(void **state)
         assert_true(strlen(limit_kind_name((enum limit_kind)k)) > 0);
 }
 
+/* ---- what there is in an environment ---- */
+
+#define LIBRARY                                                                                    \
+    "{\"name\":\"n\",\"import\":\"i\",\"version\":\"1\",\"group\":\"core\",\"about\":\"\"}"
+#define COMMAND "{\"name\":\"n\",\"version\":\"1\",\"group\":\"core\",\"about\":\"\"}"
+#define ENVIRONMENT(libraries, commands, wheels, description)                                      \
+    "{\"python\":\"3.11\",\"libraries\":" libraries ",\"commands\":" commands                      \
+    ",\"wheels\":" wheels ",\"description\":" description "}"
+
+static bool is_taken(const char *text, const char *type)
+{
+    struct mime_part part = {
+        .type = (char *)(uintptr_t)type, .data = (char *)(uintptr_t)text, .len = strlen(text)};
+    struct output shown = {.kind = OUTPUT_DISPLAY, .parts = &part, .n_parts = 1};
+    const struct cell c = {.outputs = &shown, .n_outputs = 1};
+    json_t *found = cell_environment_json(&c);
+    bool taken = found != NULL;
+
+    json_decref(found);
+    return taken;
+}
+
+static void an_environment_is_checked(void **state)
+{
+    static const char *const sound[] = {
+        ENVIRONMENT("[]", "[]", "[]", "\"\""),
+        ENVIRONMENT("[" LIBRARY "," LIBRARY "]", "[" COMMAND "]", "[\"a\"]", "\"text\""),
+    };
+    static const char *const broken[] = {
+        "",
+        "[]",
+        "{}",
+        ENVIRONMENT("{}", "[]", "[]", "\"\""),
+        ENVIRONMENT("[" COMMAND "]", "[]", "[]", "\"\""),
+        ENVIRONMENT("[]", "[" LIBRARY "]", "[]", "\"\""),
+        ENVIRONMENT("[1]", "[]", "[]", "\"\""),
+        ENVIRONMENT("[]", "[]", "[[]]", "\"\""),
+        ENVIRONMENT("[]", "[]", "[]", "null"),
+        ENVIRONMENT("[]", "[]", "[],\"more\":1", "\"\""),
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(sound) / sizeof(*sound); i++)
+        assert_true(is_taken(sound[i], ENVIRONMENT_TYPE));
+    assert_false(is_taken(sound[0], VARIABLES_TYPE));
+    for (size_t i = 0; i < sizeof(broken) / sizeof(*broken); i++)
+        assert_false(is_taken(broken[i], ENVIRONMENT_TYPE));
+}
+
+static void an_environment_is_bounded(void **state)
+{
+    cleanup_buf struct buf text = {0};
+    (void)state;
+
+    for (unsigned extra = 0; extra < 2; extra++) {
+        text.len = 0;
+        buf_add_text(&text, "{\"python\":\"3\",\"libraries\":[],\"commands\":[],\"wheels\":[\"a\"");
+        for (unsigned i = 1; i < ENVIRONMENT_LIST_MAX + extra; i++)
+            buf_add_text(&text, ",\"a\"");
+        buf_add_text(&text, "],\"description\":\"");
+        for (unsigned i = 0; i < ENVIRONMENT_DESCRIPTION_MAX; i++)
+            buf_add_text(&text, "x");
+        buf_add_text(&text, "\"}");
+        assert_int_equal(is_taken(buf_text(&text), ENVIRONMENT_TYPE), extra == 0);
+    }
+    text.len = 0;
+    buf_add_text(&text, "{\"python\":\"3\",\"libraries\":[],\"commands\":[],\"wheels\":[],"
+                        "\"description\":\"");
+    for (unsigned i = 0; i <= ENVIRONMENT_DESCRIPTION_MAX; i++)
+        buf_add_text(&text, "x");
+    buf_add_text(&text, "\"}");
+    assert_false(is_taken(buf_text(&text), ENVIRONMENT_TYPE));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +246,8 @@ int main(void)
         cmocka_unit_test(numbers_are_as_people_write_them),
         cmocka_unit_test(base64_of_every_length),
         cmocka_unit_test(every_name_is_there),
+        cmocka_unit_test(an_environment_is_checked),
+        cmocka_unit_test(an_environment_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
