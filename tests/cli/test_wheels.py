@@ -198,6 +198,12 @@ class Mistakes(Case):
         self.assertStatus(done, 2)
         self.assertRegex(done.err, r"own\.conf:2: .*absolute")
 
+    def test_no_box_where_it_cannot_be_shown(self):
+        done = cli.run("run", "--wheels", self.make_wheels(), "-c", "print(1)", env={"RETORT_FAULT": "keeper-root"})
+        self.assertStatus(done, 125)
+        self.assertEqual(done.out, "")
+        self.assertIn("step keeper-root", done.err)
+
     def test_on_a_server(self):
         done = cli.run("run", "--server", "http://127.0.0.1:1/?token=x", "--wheels", "/usr/share", "-c", "1")
         self.assertStatus(done, 2)
