@@ -44,10 +44,33 @@ static const struct {
     {"etc/resolv.conf", "# There is no network here.\n"},
 };
 
+/* What is known of the host's fonts. Without it the first program in each box that draws text would read all of
+ * them, which takes a second. */
+#define FONT_CACHE "/var/cache/fontconfig"
+
+/* Fonts made of coloured pictures (the usual emoji) have no outlines: LibreOffice takes one for a character that
+ * its own font lacks, and for those around it too, and then draws nothing. Others have most of them in black. */
+#define FONT_RULES "/etc/fonts/conf.d"
+static const char font_rule[] =
+    "<?xml version=\"1.0\"?>\n<!DOCTYPE fontconfig SYSTEM \"urn:fontconfig:fonts.dtd\">\n"
+    "<fontconfig><selectfont><rejectfont><pattern><patelt name=\"color\"><bool>true</bool></patelt>"
+    "</pattern></rejectfont></selectfont></fontconfig>\n";
+
+/* Every way into LibreOffice leads through this program. Without a screen all that it does is to start
+ * soffice.bin, and again when that asks for it, as it does when it has made a new profile (81), or restored
+ * something (79). But first it looks for /proc/version, and gives up where /proc shows processes only. */
+#define OFFICE_STARTER "/usr/lib/libreoffice/program/oosplash"
+static const char office_starter[] = "#!/bin/sh\n"
+                                     "while :; do\n"
+                                     "    \"${0%/*}/soffice.bin\" \"$@\"\n"
+                                     "    status=$?\n"
+                                     "    case $status in 79 | 81) ;; *) exit $status ;; esac\n"
+                                     "done\n";
+
 /* clang-format off */
 static const char *const skeleton_dirs[] = {
     "dev", "dev/shm", "etc", "home", "home/user", "mnt", "mnt/data", "opt", "opt/retort",
-    "opt/retort/bin", "proc", "run", "tmp", "usr", "var",
+    "opt/retort/bin", "proc", "run", "tmp", "usr", "var", "var/cache",
 };
 /* clang-format on */
 
@@ -143,6 +166,43 @@ static int fill_etc(const char *skeleton, struct err *e)
         if (make_file(to, etc_written[i].text, e) < 0)
             return -1;
     }
+    return 0;
+}
+
+/* What fonts there are, and which of them are of use. */
+static int fill_fonts(const char *skeleton, struct err *e)
+{
+    char to[PATH_MAX];
+
+    snprintf(to, sizeof(to), "%s" FONT_CACHE, skeleton);
+    if (copy_tree(FONT_CACHE, to, e) < 0)
+        return -1;
+    snprintf(to, sizeof(to), "%s" FONT_RULES, skeleton);
+    if (access(to, F_OK) < 0)
+        return 0;
+    snprintf(to, sizeof(to), "%s" FONT_RULES "/99-retort.conf", skeleton);
+    return make_file(to, font_rule, e);
+}
+
+/* What is to be seen instead of a file of the host's /usr: see mount_lowers(). */
+static int fill_office(const char *skeleton, struct err *e)
+{
+    char to[PATH_MAX];
+    char *real = realpath(OFFICE_STARTER, NULL);
+    bool is_there = real && strcmp(real, OFFICE_STARTER) == 0;
+
+    free(real);
+    if (!is_there)
+        return 0;
+    snprintf(to, sizeof(to), "%s" OFFICE_STARTER, skeleton);
+    *strrchr(to, '/') = '\0';
+    if (make_dirs("", to, e) < 0)
+        return -1;
+    snprintf(to, sizeof(to), "%s" OFFICE_STARTER, skeleton);
+    if (make_file(to, office_starter, e) < 0)
+        return -1;
+    if (chmod(to, 0755) < 0)
+        return err_set(e, errno, "cannot make %s executable", to);
     return 0;
 }
 
@@ -331,7 +391,8 @@ int root_add_environment(struct root_view *v, const struct root_source *s, char 
         if (make_dir(path, e) < 0)
             return -1;
     }
-    if (fill_etc(skeleton, e) < 0 || fill_dev(skeleton, e) < 0)
+    if (fill_etc(skeleton, e) < 0 || fill_fonts(skeleton, e) < 0 || fill_office(skeleton, e) < 0 ||
+        fill_dev(skeleton, e) < 0)
         return -1;
     snprintf(path, sizeof(path), "%s/var/tmp", skeleton);
     if (make_link("../tmp", path, e) < 0)
@@ -379,21 +440,22 @@ int root_finish(struct root_view *v, const struct root_source *s, struct err *e)
 
 /* ---- a box's root ---- */
 
-/* A view of `lower` with inodes of its own. Two layers are the least that overlayfs takes. */
-static int mount_overlay(const char *lower, const char *to, struct err *e)
+/* A view of `upper` over `lower`, with inodes of its own. Two layers are the least that overlayfs takes. */
+static int mount_overlay(const char *upper, const char *lower, const char *to, struct err *e)
 {
-    char options[PATH_MAX];
+    char options[2 * PATH_MAX];
 
-    snprintf(options, sizeof(options), "lowerdir=%s:/empty", lower);
+    snprintf(options, sizeof(options), "lowerdir=%s:%s", upper, lower);
     if (mount("overlay", to, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOATIME, options) < 0)
         return err_set(e, errno, "cannot mount an overlay for %s", to + strlen(ROOT_BOX));
     return 0;
 }
 
+/* Each with what the skeleton has in its place on top: mostly an empty directory. */
 static int mount_lowers(const struct root_view *v, unsigned environment, bool covered,
                         struct err *e)
 {
-    char lower[64], to[PATH_MAX];
+    char upper[PATH_MAX], lower[64], to[PATH_MAX];
 
     for (unsigned i = 0; i < v->environments[environment].n_lowers; i++) {
         const char *path = v->environments[environment].lowers[i];
@@ -403,7 +465,8 @@ static int mount_lowers(const struct root_view *v, unsigned environment, bool co
         snprintf(to, sizeof(to), ROOT_BOX "%s", path);
         if (covered && make_dirs(ROOT_BOX, path, e) < 0)
             return -1;
-        if (mount_overlay(lower, to, e) < 0)
+        snprintf(upper, sizeof(upper), "/env/%u/skeleton%s", environment, path);
+        if (mount_overlay(covered ? "/empty" : upper, lower, to, e) < 0)
             return -1;
     }
     return 0;
@@ -414,7 +477,7 @@ int root_mount_system(const struct root_view *v, unsigned environment, struct er
     char lower[64];
 
     snprintf(lower, sizeof(lower), "/env/%u/skeleton", environment);
-    if (mount_overlay(lower, ROOT_BOX, e) < 0)
+    if (mount_overlay(lower, "/empty", ROOT_BOX, e) < 0)
         return -1;
     return mount_lowers(v, environment, false, e);
 }

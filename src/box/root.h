@@ -2,9 +2,9 @@
  *
  * The keeper lives in a bare mount namespace of its own, in which lie, for each environment, a
  * skeleton (directories, symbolic links, a few files of /etc, retort's own runner) and the read-only
- * directories that it needs. A box puts an overlay of its own over each of them. Without the overlay
- * two boxes would share inodes, and file locks, leases and inotify on them would carry messages from
- * one session to another.
+ * directories that it needs. A box puts an overlay of its own over each of them, in which files of the
+ * skeleton may take the place of the host's. Without the overlay two boxes would share inodes, and file
+ * locks, leases and inotify on them would carry messages from one session to another.
  */
 #pragma once
 
