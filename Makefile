@@ -26,7 +26,7 @@ $(BUILD)/build.ninja:
 	@meson setup $(BUILD) >/dev/null
 
 setup-core:
-	@tools/install build core
+	@tools/install build core fonts
 # What sessions find: the groups of tools/packages.
 core documents media more fonts:
 	@tools/install $@

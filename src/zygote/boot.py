@@ -11,5 +11,5 @@ versions = retort_kernel.warm(os.environ.pop("RETORT_PRELOAD", "").split(), _ret
                               _retort.keep, _retort.same)
 _retort.settle()
 # This returns only in a fork that is sealed in its box.
-cpus, awaited = _retort.serve(versions, retort_kernel.renew)
-retort_kernel.serve(_retort.CHANNEL, cpus, _retort.ready, rehearse=not awaited)
+cpus, memory, awaited = _retort.serve(versions, retort_kernel.renew)
+retort_kernel.serve(_retort.CHANNEL, cpus, _retort.ready, rehearse=not awaited, memory=memory)

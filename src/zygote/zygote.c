@@ -301,7 +301,8 @@ static PyObject *serve(PyObject *self, PyObject *args)
         msg_done(&in);
     }
     double cpus = plan.cpus_milli == UINT32_MAX ? 0 : plan.cpus_milli / 1000.0;
-    return Py_BuildValue("(dO)", cpus, plan.awaited ? Py_True : Py_False);
+    unsigned long long memory = plan.memory == UINT64_MAX ? 0 : plan.memory;
+    return Py_BuildValue("(dKO)", cpus, memory, plan.awaited ? Py_True : Py_False);
 }
 
 /* The box is ready: everything that can be done before the first cell has been done. */
@@ -337,7 +338,7 @@ static PyMethodDef methods[] = {
     {"settle", settle, METH_NOARGS, "settle(): all is imported and warm; get ready for forks."},
     {"serve", serve, METH_VARARGS,
      "serve(versions, prepare): fork boxes on the keeper's word. In each of them it calls\n"
-     "prepare(), enters the box, and returns (cpus, awaited)."},
+     "prepare(), enters the box, and returns (cpus, memory, awaited)."},
     {"same", same, METH_VARARGS, "same(n): see keep.h."},
     {"keep", keep, METH_VARARGS, "keep(n, lost): see keep.h."},
     {"ready", ready, METH_NOARGS, "ready(): tell the keeper that this box can be used."},

@@ -8,9 +8,13 @@
     display   values to mime bundles to frames
     points    forks that wait, to take a dead interpreter's place
     figures   matplotlib's figures, with mpl_backend
+    fonts     text in every script
+    newer     what newer libraries understand
+    imports   what is done to a library when it comes
     streams   sys.stdout and sys.stderr, with printing
     commands  !commands and %%bash
     variables what the user's names stand for, as JSON
+    site      for every Python in a box
     forks     what Python does around a fork
     libraries what code asks for, and what to say where it is missing; inventory lists it
     installs  pip, without a network

@@ -18,11 +18,6 @@ from traitlets.config import Configurable
 from . import mpl_backend
 from .frames import SHOWN
 
-# Tried in this order for characters that the default font lacks.
-WIDE_FONTS = ("Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans CJK KR", "Droid Sans Fallback",
-              "WenQuanYi Zen Hei", "WenQuanYi Micro Hei", "IPAGothic", "VL Gothic", "NanumGothic",
-              "UnDotum", "AR PL UMing CN")
-
 
 def install(shell):
     """Make figures work in this shell, whenever matplotlib comes."""
@@ -68,15 +63,6 @@ class Watch:
 
             spec.loader.exec_module = exec_module
         return spec
-
-
-def add_wide_fonts():
-    """Chinese, Japanese and Korean text must not be drawn as boxes where a font is installed."""
-    manager = sys.modules["matplotlib.font_manager"].fontManager
-    installed = {font.name for font in manager.ttflist}
-    family = sys.modules["matplotlib"].rcParams["font.sans-serif"]
-    family += [name for name in WIDE_FONTS if name in installed and name not in family]
-    sys.modules["matplotlib"].rcParams["font.sans-serif"] = family
 
 
 def prepare():

@@ -33,7 +33,6 @@ def register():
     module.FigureManager = FigureManager
     module.show = show
     sys.modules[NAME] = module
-    figures.add_wide_fonts()
 
 
 def show(*args, **kwargs):

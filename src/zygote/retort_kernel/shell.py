@@ -22,7 +22,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.text import LSString, SList
 from traitlets import Type
 
-from . import commands, display, figures, frames, libraries, mpl_backend, tracebacks
+from . import commands, display, figures, fonts, frames, libraries, mpl_backend, newer, tracebacks
 
 FUTURES = 0
 for _name in __future__.all_feature_names:
@@ -94,6 +94,8 @@ class Shell(InteractiveShell):
             if "--color" in command:  # in IPython's ls, also where there is no terminal
                 self.alias_manager.define_alias(name, command.replace(" --color", ""))
         figures.install(self)
+        fonts.install()
+        newer.install()
 
     # ---- cells ----
 

@@ -24,6 +24,7 @@ from .channel import Channel
 from .frames import HEADER, PASS, RUN, VARIABLES, frame
 from .kernel import Kernel
 from .points import Points
+from .site import sitecustomize
 from .shell import Shell
 from .streams import Pipe, text_stream
 
@@ -68,6 +69,7 @@ def warm(preload, channel=None, keep=None, same=None):
     global _kernel
     blas.limit_environment(1)
     installs.prepare()
+    os.environ["PYTHONPATH"] = os.path.dirname(sitecustomize.__file__)  # for what sessions start
     # First what every cell needs, then what only some do: see heap.
     _kernel = _make_kernel()
     printing.install(_kernel.streams.values())
@@ -216,11 +218,13 @@ def renew():
     reseed.reseed()
 
 
-def serve(channel, cpus, ready=lambda: None, rehearse=True):
+def serve(channel, cpus, ready=lambda: None, rehearse=True, memory=0):
     """The rest of a forked process's life: cells from the channel (two descriptors, out and in),
-    once `ready` has been called. Never returns."""
+    once `ready` has been called. No limit is 0. Never returns."""
     kernel = _kernel
     blas.use(cpus)
+    if memory:
+        os.environ[sitecustomize.LIMIT] = str(memory)
     # A box that waits for its first cell has the time for that now.
     if rehearse:
         _rehearse(kernel, FIRST)
