@@ -45,7 +45,7 @@ static const struct {
 };
 
 /* What is known of the host's fonts. Without it the first program in each box that draws text would read all of
- * them, which takes a second. */
+ * them, which takes half a second. */
 #define FONT_CACHE "/var/cache/fontconfig"
 
 /* Fonts made of coloured pictures (the usual emoji) have no outlines: LibreOffice takes one for a character that

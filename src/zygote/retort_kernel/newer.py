@@ -21,7 +21,10 @@ def add_v2(imageio):
 
 
 def find_cbc(coin_api):
-    """PULP_CBC_CMD is the solver in pulp's own directory. Debian's is among the commands."""
-    solver, installed = coin_api.PULP_CBC_CMD, which("cbc")
-    if installed and not which(solver.pulp_cbc_path):
-        solver.pulp_cbc_path = coin_api.pulp_cbc_path = installed
+    """PULP_CBC_CMD is the solver in pulp's own directory, and refuses where that is not. Debian's is among the
+    commands, where its base class looks."""
+    solver = coin_api.PULP_CBC_CMD
+    if which("cbc") and not which(solver.pulp_cbc_path):
+        for name in ("available", "actualSolve"):
+            if name in vars(solver):
+                delattr(solver, name)
