@@ -188,6 +188,28 @@ static void open_paths(struct cloned *c)
     }
 }
 
+/* Our command line has paths of the host, and whoever is cloned from us has it too: every init would show it to its
+ * guest in /proc/1/cmdline. The arguments are in memory where the kernel says, and nothing here points there. */
+static int step_command_line(void *ctx, struct err *e)
+{
+    static const char name[] = "retort";
+    unsigned long start = 0, end = 0;
+    char text[1024];
+    (void)ctx;
+
+    if (fd_get_text(AT_FDCWD, "/proc/self/stat", text, sizeof(text), e) < 0)
+        return -1;
+    const char *at = strrchr(text, ')'); /* the name before it may have anything in it */
+    for (unsigned field = 2; at && field < 48; field++)
+        at = strchr(at + 1, ' ');
+    if (!at || sscanf(at, "%lu %lu", &start, &end) != 2 || start == 0 || end <= start)
+        return err_set(e, 0, "/proc/self/stat does not say where the arguments are");
+    char *arguments = (char *)start; /* NOLINT: an address as the kernel writes it */
+    memset(arguments, 0, end - start);
+    memcpy(arguments, name, end - start < sizeof(name) ? end - start - 1 : sizeof(name));
+    return 0;
+}
+
 static int step_filter(void *ctx, struct err *e)
 {
     struct cloned *c = ctx;
@@ -266,6 +288,7 @@ static void keep_descriptors(struct cloned *c)
 _Noreturn static void cloned_main(struct cloned *c)
 {
     static const struct step steps[] = {
+        {"keeper-command-line", step_command_line},
         {"keeper-filter", step_filter},
         {"keeper-root", step_root},
         {"keeper-bare", step_bare},
