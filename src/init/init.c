@@ -366,7 +366,11 @@ static void on_points(struct init *in, struct fields *f, struct msg *m)
 
     for (unsigned i = 0; i < in->points.n; i++) {
         const struct point *x = &in->points.list[i];
-        cleanup_buf struct buf b = {0};
+        cleanup_buf struct buf b = {0}, lost = {0};
+        uint64_t shared = 0, weight = weigh ? points_weigh(x, &shared) : 0;
+        buf_add_text(&lost, x->lost);
+        if (shared)
+            buf_add_fmt(&lost, "%s" POINT_SHARED, lost.len ? "\n" : "", (size_t)(shared >> 10));
         msg_begin(&b, FILE_POINT);
         fields_put_u32(&b, req);
         fields_put_u32(&b, x->n);
@@ -374,8 +378,8 @@ static void on_points(struct init *in, struct fields *f, struct msg *m)
         fields_put_u32(&b, x->undone_from);
         fields_put_u32(&b, x->undone_to);
         fields_put_u64(&b, (uint64_t)x->taken_ms);
-        fields_put_u64(&b, weigh ? points_weigh(x) : 0);
-        fields_put_text(&b, x->lost);
+        fields_put_u64(&b, weight);
+        fields_put_text(&b, buf_text(&lost));
         answer(in, &b, -1);
     }
     answer_done(in, req, 0, "");

@@ -578,7 +578,7 @@ int points_wake(struct points *p, uint32_t n, struct err *e)
 }
 
 /* It sleeps, so it answers at once, or is dying. */
-uint64_t points_weigh(const struct point *x)
+uint64_t points_weigh(const struct point *x, uint64_t *ret_shared)
 {
     static struct msg m;
     cleanup_buf struct buf b = {0};
@@ -586,14 +586,18 @@ uint64_t points_weigh(const struct point *x)
     struct fields f;
     struct err e;
 
+    *ret_shared = 0;
     msg_begin(&b, WAITING_WEIGH);
     if (msg_send(x->line, &b, NULL, 0, &e) < 0 || poll(&line, 1, WEIGH_MS) <= 0 ||
         msg_recv(x->line, &m, &e) <= 0)
         return 0;
     fields_init(&f, m.data, m.len);
     uint64_t bytes = m.type == WAITING_WEIGHT ? fields_get_u64(&f) : 0;
+    uint64_t shared = fields_get_u64(&f);
+    bool good = fields_end(&f);
     msg_done(&m);
-    return fields_end(&f) ? bytes + past_weight(&x->past) : 0;
+    *ret_shared = good ? shared : 0;
+    return good ? bytes + past_weight(&x->past) : 0;
 }
 
 void points_branch(struct points *p, uint32_t n, struct msg *m)

@@ -84,8 +84,8 @@ int points_wake(struct points *p, uint32_t n, struct err *e);
 void points_branch(struct points *p, uint32_t n, struct msg *m);
 /* None waits any more. */
 void points_drop_all(struct points *p);
-/* The bytes that nobody shares with it. */
-uint64_t points_weigh(const struct point *x);
+/* The bytes that nobody shares with it, and those of memory that it has together with the live one. */
+uint64_t points_weigh(const struct point *x, uint64_t *ret_shared);
 /* 1: it is there, has the state after this cell, and the descriptors are the caller's; 0: not yet; -1: nobody
  * could be woken. */
 int points_woke(struct points *p, uint32_t *ret_n, int ret_fds[4], struct err *e);

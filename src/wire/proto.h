@@ -188,9 +188,11 @@ enum waiting_msg {
     WAITING_BRANCH = 4, /* u32 n, the cell that it leaves after; fds as in enum branch_fd: fork a
                            kernel process for that box */
 
-    WAITING_WEIGHT = 16, /* u64 bytes */
+    WAITING_WEIGHT = 16, /* u64 bytes, u64 bytes of memory that it has together with the live one */
 };
 #define WAITING_FDS 5
+/* A line of what is lost. */
+#define POINT_SHARED "shared memory of %zu kB"
 
 /* Descriptors of a SETUP_BRANCH and a WAITING_BRANCH. The last are ways into the cgroup, as many as there are. */
 enum branch_fd {

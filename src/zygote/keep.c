@@ -135,6 +135,7 @@ struct own {
     int far;       /* the line's other end */
     int init;      /* the way that the live one uses too */
     int oom_score; /* who is ended first when memory is short */
+    size_t shared; /* bytes */
 };
 
 static int put_high(int fd)
@@ -213,7 +214,7 @@ static void tell_waits(struct own *o, uint32_t n, const struct buf *lost)
 }
 
 /* What is ours alone: all that the live one has written to since, and all that it has given back. */
-static void tell_weight(int line)
+static void tell_weight(const struct own *o)
 {
     char text[2048];
     cleanup_buf struct buf b = {0};
@@ -226,7 +227,8 @@ static void tell_weight(int line)
     }
     msg_begin(&b, WAITING_WEIGHT);
     fields_put_u64(&b, bytes);
-    if (msg_send(line, &b, NULL, 0, &e) < 0)
+    fields_put_u64(&b, o->shared);
+    if (msg_send(o->line, &b, NULL, 0, &e) < 0)
         _exit(0);
 }
 
@@ -258,7 +260,7 @@ static bool sleep_on(struct own *o)
         if (branch)
             break;
         if (in.type == WAITING_WEIGH)
-            tell_weight(o->line);
+            tell_weight(o);
         if (in.type == WAITING_SCORE)
             take_score(o->oom_score);
     }
@@ -304,12 +306,10 @@ static uint32_t become_branch(void)
     return n;
 }
 
-static void note_shared(struct buf *lost)
+static void note_shared(struct buf *lost, size_t bytes)
 {
-    size_t bytes = shared_left_behind();
-
     if (bytes && lost->len <= LOST_MAX)
-        buf_add_fmt(lost, "%sshared memory of %zu kB", lost->len ? "\n" : "", bytes >> 10);
+        buf_add_fmt(lost, "%s" POINT_SHARED, lost->len ? "\n" : "", bytes >> 10);
 }
 
 /* In the new process. Returns when it is the live one; true: of another box. */
@@ -321,12 +321,14 @@ static bool wait_here(uint32_t n, struct buf *lost)
         _exit(1);
     own_open(&own);
     part_from_live(&own, lost);
-    note_shared(lost);
     prctl(PR_SET_DUMPABLE, 0); /* /proc shows it to nobody */
     tell_waits(&own, n, lost);
+    own.shared = shared_left_behind(); /* takes a moment, and the live one goes on already */
     bool branch = sleep_on(&own);
     if (branch)
         branch_join(&in, lost); /* before any Python: it comes with rights over the other box */
+    else
+        note_shared(lost, own.shared);
     return branch;
 }
 
