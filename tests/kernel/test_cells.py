@@ -309,7 +309,7 @@ class Displays(Case):
                            "    def _repr_html_(self): return 'h' * (40 << 20)\nBig()")
         self.assertNotIn("text/html", cell.result)
         self.assertIn("small text", cell.plain)
-        self.assertIn("text/html (41943040 bytes)", cell.plain)
+        self.assertIn("text/html (41943040 characters)", cell.plain)
         cell = self.run_ok("'x' * (33 << 20)")
         self.assertRegex(cell.plain, r"left out: text/plain")
         cell = self.run_ok("'x' * (30 << 20)")

@@ -7,7 +7,9 @@
     shell     IPython's shell, made to raise instead of print
     display   values to mime bundles to frames
     points    forks that wait, to take a dead interpreter's place
-    figures   matplotlib's figures, with mpl_backend
+    figures   matplotlib's figures, with mpl_backend; charts tells them as data
+    tables    pandas' tables, within bounds and as data
+    renderers Pillow, plotly, altair, tqdm
     fonts     text in every script
     newer     what newer libraries understand
     imports   what is done to a library when it comes

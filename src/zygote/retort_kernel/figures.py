@@ -8,15 +8,18 @@ from .pristine import __builtins__
 
 import os
 import sys
-from importlib.machinery import PathFinder
 from io import BytesIO
 
 from IPython.core.pylabtools import select_figure_formats
 from traitlets import Bool, Dict, List, Unicode, observe
 from traitlets.config import Configurable
 
-from . import mpl_backend
+from . import charts, mpl_backend
 from .frames import SHOWN
+from .imports import when_imported
+
+SIDE_MAX = 4096  # pixels of a picture's longer side
+DPI_MIN = 10  # below, nothing could be read
 
 
 def install(shell):
@@ -24,13 +27,11 @@ def install(shell):
     os.environ["MPLBACKEND"] = "Agg"
     select_formats(shell, {"png"})
     shell.configurables.append(InlineBackend(parent=shell))
-    if "matplotlib" in sys.modules:
-        use_backend()
-    else:
-        sys.meta_path.insert(0, Watch())
+    shell.display_formatter.mimebundle_formatter.for_type_by_name("matplotlib.figure", "Figure", to_bundle)
+    when_imported("matplotlib", use_backend)
 
 
-def use_backend():
+def use_backend(_=None):
     mpl_backend.register()
     sys.modules["matplotlib"].rcParams["backend"] = mpl_backend.BACKEND
     pyplot = sys.modules.get("matplotlib.pyplot")
@@ -44,25 +45,6 @@ def leave_events():
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is not None:
         pyplot.uninstall_repl_displayhook()
-
-
-class Watch:
-    """A finder that sees `import matplotlib`, once, and sets the backend when it is done."""
-
-    def find_spec(self, name, path=None, target=None):
-        if name != "matplotlib":
-            return None
-        sys.meta_path.remove(self)
-        spec = PathFinder.find_spec(name, path, target)
-        if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
-
-            def exec_module(module):
-                execute(module)
-                use_backend()
-
-            spec.loader.exec_module = exec_module
-        return spec
 
 
 def prepare():
@@ -109,17 +91,72 @@ def select_formats(shell, formats, **options):
             "matplotlib.figure", "Figure", to_png)
 
 
+def is_empty(figure):
+    return not figure.axes and not figure.lines
+
+
+def to_bundle(figure):
+    """What there is beside the picture."""
+    if is_empty(figure):
+        return {}
+    chart = charts.describe(figure)
+    bundle = {} if chart is None else {charts.MIME: chart}
+    reduced = size_within(figure.get_size_inches(), figure.dpi)
+    if reduced:
+        bundle["text/plain"] = f"{repr(figure)[:-1]}, shown as {reduced[0]}x{reduced[1]}>"
+    return bundle
+
+
+def size_within(inches, dpi):
+    """The pixels that a figure is drawn with if it would have too many; else None."""
+    longest = max(inches) * dpi
+    return [round(side * dpi * SIDE_MAX / longest) for side in inches] if longest > SIDE_MAX else None
+
+
+class TooLarge(Exception):
+    """args[0] is the longest side, in inches."""
+
+
 def to_png(figure):
-    if not figure.axes and not figure.lines:
+    """The picture, and a note if it is smaller than it would be: its pixels are memory of the session, four bytes
+    each, and a figure of 200 x 200 inches is easily asked for."""
+    if is_empty(figure):
         return None
+    dpi, crop = figure.dpi, "tight"
+    inches = figure.get_size_inches()
+    if size_within(inches, dpi):
+        dpi = SIDE_MAX / max(inches)
+    try:
+        data = draw(figure, dpi, crop)
+    except TooLarge as error:
+        # Something is drawn far outside.
+        dpi = max(DPI_MIN, SIDE_MAX / error.args[0])
+        crop = "tight" if dpi > DPI_MIN else None
+        data = draw(figure, dpi, crop)
+    _note_shown(figure)
+    return data if dpi == figure.dpi else (data, {"dpi": round(dpi, 2), "full_dpi": round(figure.dpi, 2)})
+
+
+def draw(figure, dpi, crop):
     canvas = figure.canvas
     if not hasattr(canvas, "print_png"):
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         canvas = FigureCanvasAgg(figure)
+    measure = figure.get_tightbbox
+
+    def get_tightbbox(*args, **options):
+        box = measure(*args, **options)
+        if max(box.size) * dpi > 2 * SIDE_MAX:
+            raise TooLarge(max(box.size))
+        return box
+
     output = BytesIO()
-    canvas.print_figure(output, format="png", dpi=figure.dpi, facecolor=figure.get_facecolor(),
-                        edgecolor=figure.get_edgecolor(), bbox_inches="tight")
-    _note_shown(figure)
+    figure.get_tightbbox = get_tightbbox
+    try:
+        canvas.print_figure(output, format="png", dpi=dpi, facecolor=figure.get_facecolor(),
+                            edgecolor=figure.get_edgecolor(), bbox_inches=crop)
+    finally:
+        del figure.get_tightbbox
     return output.getvalue()
 
 
@@ -149,7 +186,7 @@ def show_open(shell):
 
 
 def show_figure(shell, figure):
-    if not figure.axes and not figure.lines:
+    if is_empty(figure):
         return
     _note_shown(figure)
     bundle, metadata = shell.represent(figure, strict=True)

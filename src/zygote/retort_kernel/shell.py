@@ -14,6 +14,7 @@ import builtins
 import re
 import sys
 from inspect import CO_COROUTINE
+from time import monotonic
 from types import SimpleNamespace
 
 from IPython.core.autocall import IPyAutocall
@@ -22,7 +23,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.text import LSString, SList
 from traitlets import Type
 
-from . import commands, display, figures, fonts, frames, libraries, mpl_backend, newer, tracebacks
+from . import (commands, display, figures, fonts, frames, libraries, mpl_backend, newer, renderers, tables,
+               tracebacks)
 
 FUTURES = 0
 for _name in __future__.all_feature_names:
@@ -35,6 +37,8 @@ INPUTS_GAP_MAX = 10000
 # traitlets takes twenty times as long, and copies fifty pages of the zygote's memory.
 TRAITS = ("ast_node_interactivity", "ast_transformers", "autoawait", "execution_count",
           "input_transformers_post")
+UPDATES_AT_ONCE = 100  # of one display in a cell
+SECONDS_BETWEEN = 0.5  # two of those that follow
 CANCEL_GRACE = 1.0  # seconds that an awaited task has to clean up after an interrupt
 
 
@@ -59,6 +63,8 @@ class Shell(InteractiveShell):
         self.source = ""
         self.running = False
         self.noted = None  # an exception that a magic has shown and swallowed
+        self.updates = {}  # of displays in this cell: how many, and when the last was sent
+        self.late = {}  # the last of those that were not sent
         self.failures = None  # a list while formatters run: what they raised
         super().__init__(**options)
         atexit.unregister(self.atexit_operations)  # the process leaves by _exit
@@ -72,6 +78,8 @@ class Shell(InteractiveShell):
         self.plain_table = self.plain.type_printers
         self.printers = self.plain_table.copy()
         self.tables = [formatter.type_printers for formatter in formatters.values()]
+        self.format_by_all = self.display_formatter.format
+        self.display_formatter.format = self.format
         self.inputs = self.history_manager.input_hist_raw, self.history_manager.input_hist_parsed
         self.transformer = self.input_transformer_manager
         for name in TRAITS:
@@ -94,6 +102,8 @@ class Shell(InteractiveShell):
             if "--color" in command:  # in IPython's ls, also where there is no terminal
                 self.alias_manager.define_alias(name, command.replace(" --color", ""))
         figures.install(self)
+        tables.install(self)
+        renderers.install(self)
         fonts.install()
         newer.install()
 
@@ -118,6 +128,8 @@ class Shell(InteractiveShell):
             self.running = False
             self._announce("post_execute")
             self._announce("post_run_cell", n, error)
+            if self.updates:
+                self.end_updates()
             error = None  # or the frame and its exception would keep each other alive
         if self.noted is not None:
             raise self.noted
@@ -278,18 +290,11 @@ class Shell(InteractiveShell):
         """The mime bundle of a value and its metadata. A value that has no text because its
         __repr__ raised, raises; where another representation failed, stderr says so, or with
         `strict` it raises too."""
-        kind = type(value)
-        only_text = kind in display.BUILTIN and not any(kind in table for table in self.tables)
-        if only_text and kind in display.SIMPLE:
-            if self.plain_table.get(kind) is self.printers.get(kind):
-                return {display.PLAIN: repr(value)}, None
+        if self.is_simple(type(value)):
+            return {display.PLAIN: repr(value)}, None
         outer, self.failures = self.failures, []
         try:
-            if only_text:
-                text, metadata = self.plain(value), None
-                bundle = {} if text is None else {display.PLAIN: text}
-            else:
-                bundle, metadata = self.display_formatter.format(value)
+            bundle, metadata = self.format(value)
             failures = self.failures
         finally:
             self.failures = outer
@@ -299,11 +304,44 @@ class Shell(InteractiveShell):
             sys.stderr.write(tracebacks.render(failures[0]))
         return bundle, metadata
 
+    def has_only_text(self, kind):
+        return kind in display.BUILTIN and not any(kind in table for table in self.tables)
+
+    def is_simple(self, kind):
+        return (kind in display.SIMPLE and self.has_only_text(kind)
+                and self.plain_table.get(kind) is self.printers.get(kind))
+
+    def format(self, value, include=None, exclude=None):
+        """In place of the formatter's own, which asks a dozen others also about a number: display() in a loop
+        takes a quarter of the time."""
+        kind = type(value)
+        if include or exclude or not self.has_only_text(kind):
+            return self.format_by_all(value, include, exclude)
+        text = repr(value) if self.is_simple(kind) else self.plain(value)
+        return ({} if text is None else {display.PLAIN: text}), {}
+
     def show(self, kind, bundle, metadata):
         frame = display.encode_bundle(kind, bundle, metadata)
         hold = kind == frames.RESULT and self.values["ast_node_interactivity"] == "last_expr"
         if not self.channel.show(frame, hold):
             sys.stdout.write(str(bundle.get(display.PLAIN, "")) + "\n")
+
+    def update(self, name, bundle, metadata):
+        """A display is to look otherwise. A progress bar asks for it all the time, and only its last state counts:
+        after the first few one is sent now and then, and at the end of the cell the last."""
+        count, last = self.updates.get(name, (0, 0))
+        now = monotonic()
+        if count >= UPDATES_AT_ONCE and now - last < SECONDS_BETWEEN:
+            self.late[name] = bundle, metadata
+            return
+        self.updates[name] = count + 1, now
+        self.late.pop(name, None)
+        self.show(frames.SHOWN, bundle, metadata)
+
+    def end_updates(self):
+        late, self.late, self.updates = self.late, {}, {}
+        for bundle, metadata in late.values():
+            self.show(frames.SHOWN, bundle, metadata)
 
     # ---- errors ----
 
