@@ -149,6 +149,19 @@ def png_display(program, outcome, facts):
     return ["no display with image/png"]
 
 
+def rich_displays(program, outcome, facts):
+    """The last cell showed one of each kind, and said nothing else than its progress."""
+    types = [set(o["data"]) for o in outcome.cells[-1]["outputs"] if o["type"] == "display"]
+    wanted = ["application/vnd.plotly.v1+json", "application/vnd.vegalite.v4+json", "image/png", "text/latex",
+              "application/vnd.retort.table+json", "application/vnd.retort.chart+json"]
+    said = text_of(outcome.cells[-1], "stderr")
+    complaints = [f"no {kind} in display {i + 1}" for i, kind in enumerate(wanted)
+                  if i >= len(types) or kind not in types[i]]
+    if not said.endswith("s]\n") or "100000/100000" not in said or len(said) > 500:
+        complaints.append(f"stderr is {said[-300:]!r}")
+    return complaints
+
+
 def png_file(program, outcome, facts):
     """The files of a cell name a PNG, with its hash."""
     for cell in outcome.cells:
