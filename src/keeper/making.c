@@ -63,6 +63,9 @@ uint32_t box_setup_recv(struct state *s, struct box *b, struct watch *from, cons
     }
     if (b->parent && from == &b->init_setup)
         box_branch_hear(s, b, &s->in);
+    /* The kernel process has said that it is ready, and then had somebody wait: this may be read first. */
+    if (from == &b->init_setup && s->in.type == SETUP_WAITS)
+        box_hear(s, b, &s->in);
     msg_done(&s->in);
     if (s->in.type != SETUP_FAILED)
         return s->in.type;
