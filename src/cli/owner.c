@@ -66,8 +66,11 @@ void owner_let_go(struct keeper *k, struct vessel *v)
 int owner_start(struct owner *o, const struct environment *env, const struct limits *limits,
                 struct err *e)
 {
-    struct keeper_options options = {
-        .environments = env, .n_environments = 1, .limits = *limits, .boxes = FEW_BOXES};
+    struct keeper_options options = {.environments = env,
+                                     .n_environments = 1,
+                                     .limits = *limits,
+                                     .boxes = FEW_BOXES,
+                                     .few = true};
 
     *o = (struct owner){.signal_fd = -1, .wish.checkpoints = -1};
     if (owner_keep(&options, &o->keeper, &o->vessel, e) < 0)

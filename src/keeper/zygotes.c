@@ -94,6 +94,7 @@ _Noreturn static void become_zygote(struct state *s, unsigned environment, int c
                           "MKL_NUM_THREADS=1",
                           "PYTHONDONTWRITEBYTECODE=1",
                           preload,
+                          s->options->few ? "RETORT_FEW=1" : "RETORT_FEW=",
                           injected ? fault : NULL, /* last: the box's environment has it too */
                           NULL};
     cleanup_fd int filter = filter_file(&s->filter, &e);

@@ -7,9 +7,11 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import _retort
 import retort_kernel
 
+few = bool(os.environ.pop("RETORT_FEW", ""))  # boxes are to come of this one
 versions = retort_kernel.warm(os.environ.pop("RETORT_PRELOAD", "").split(), _retort.CHANNEL,
-                              _retort.keep, _retort.same)
-_retort.settle()
+                              _retort.keep, _retort.same, few)
+if not few:
+    _retort.settle()
 # This returns only in a fork that is sealed in its box.
 cpus, memory, awaited = _retort.serve(versions, retort_kernel.renew)
 retort_kernel.serve(_retort.CHANNEL, cpus, _retort.ready, rehearse=not awaited, memory=memory)

@@ -63,29 +63,34 @@ FIRST = ("1+1",)  # the first cell copies hundreds of pages from the zygote
 _kernel = None
 
 
-def warm(preload, channel=None, keep=None, same=None):
+def warm(preload, channel=None, keep=None, same=None, few=False):
     """Import and prepare everything; returns what there is, as text. `channel` is what serve() will
-    be called with, where that is known; `keep` and `same` are the extension's."""
+    be called with, where that is known; `keep` and `same` are the extension's. For a few boxes only what
+    must be: they take longer to their first result, but the first of them is there sooner."""
     global _kernel
     blas.limit_environment(1)
     installs.prepare()
-    os.environ["PYTHONPATH"] = os.path.dirname(sitecustomize.__file__)  # for what sessions start
+    # For what sessions start, beside what pip needs there.
+    paths = [os.path.dirname(sitecustomize.__file__), os.environ.get("PYTHONPATH")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     # First what every cell needs, then what only some do: see heap.
     _kernel = _make_kernel()
     printing.install(_kernel.streams.values())
-    _warm_up(_kernel, SHORT * ROUNDS + LONG[None] * 2)
+    if not few:
+        _warm_up(_kernel, SHORT * ROUNDS + LONG[None] * 2)
     versions = _import_all(preload)
     keyboard.remove()
-    for module, cells in LONG.items():
-        if module in sys.modules:
-            _warm_up(_kernel, cells * 2)
-    gc.collect()
-    heap.fill()
-    _warm_up(_kernel, SHORT)
+    if not few:
+        for module, cells in LONG.items():
+            if module in sys.modules:
+                _warm_up(_kernel, cells * 2)
+        gc.collect()
+        heap.fill()
+        _warm_up(_kernel, SHORT)
     blas.prepare()
     reseed.prepare()
     forks.prepare(_kernel.channel.detach)
-    for _ in range(ROUNDS):
+    for _ in range(1 if few else ROUNDS):
         forks.set_aside()
         renew()
         blas.use(1)
