@@ -141,8 +141,8 @@ class Bounds(Case):
         self.assertEqual(len(axes["series"]) + axes["series_left_out"], 150)
         self.assertGreater(len(axes["series"]), 20)
         axes = self.axes("ax = plt.gca(); from matplotlib.patches import Circle\n"
-                         "for i in range(2000): ax.add_patch(Circle((i, i), 1))")
-        self.assertEqual(len(axes["series"]) + axes["series_left_out"], 2000)
+                         "for i in range(400): ax.add_patch(Circle((i, i), 1))")
+        self.assertEqual(len(axes["series"]) + axes["series_left_out"], 400)
         axes = self.axes("for i in range(120): plt.bar([i], [i])")
         self.assertEqual((len(axes["series"]), axes["series_left_out"]), (100, 20))
 

@@ -246,13 +246,13 @@ class Updates(Case):
 class Progress(Case):
     def test_does_not_flood(self):
         for line in ("from tqdm import tqdm", "from tqdm.auto import tqdm", "from tqdm.notebook import tqdm"):
-            cell = self.run_ok(f"{line}\nimport time\nend = time.monotonic() + 2\n"
-                               "for i in tqdm(range(200_000)):\n"
+            cell = self.run_ok(f"{line}\nimport time\n"
+                               "for i in tqdm(range(60_000)):\n"
                                "    if i % 1000 == 0: time.sleep(0.01)\ni")
-            self.assertEqual(cell.plain, "199999")
+            self.assertEqual(cell.plain, "59999")
             self.assertLess(len(cell.stderr), 1000, line)
             self.assertIn("100%", cell.stderr)
-            self.assertIn("200000/200000", cell.stderr)
+            self.assertIn("60000/60000", cell.stderr)
 
     def test_forms(self):
         cell = self.run_ok("from tqdm.notebook import trange, tqdm_notebook, tqdm\n"
