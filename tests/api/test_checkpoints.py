@@ -163,6 +163,20 @@ class Back(api.Case):
         self.rollback(4)
         self.assertIn("thread worker-1", api.text(self.s.cell("print(1)"), "stderr"))
 
+    def test_locks_are_said_to_be_lost(self):
+        self.s.cell("import fcntl, sqlite3\nf = open('held', 'w'); fcntl.flock(f, fcntl.LOCK_EX)\n"
+                    "db = sqlite3.connect('a.db'); _ = db.execute('begin exclusive')")
+        self.assertTrue(api.wait_until(lambda: self.listed()[-1]["n"] == 4))
+        lost = self.listed()[-1]["lost"]
+        self.assertIn("lock on /mnt/data/held", lost)
+        self.assertIn("lock on /mnt/data/a.db", lost)
+        self.rollback(4)
+        self.assertIn("lock on /mnt/data/held", api.text(self.s.cell("1"), "stderr"))
+        self.s.cell("many = [open('😀' * 50 + str(i), 'w') for i in range(300)]\n"
+                    "for each in many: fcntl.flock(each, fcntl.LOCK_EX)")
+        self.assertTrue(api.wait_until(lambda: self.listed()[-1]["n"] == 6))
+        self.assertRegex(self.listed()[-1]["lost"][20], r"^others \(28\d threads, processes or locks\)$")
+
     def test_shared_memory_is_said_to_be_lost(self):
         self.s.cell("import mmap, multiprocessing\nm = mmap.mmap(-1, 1 << 20)\n"
                     "f = open('mapped', 'w+b'); f.truncate(4096); own = mmap.mmap(f.fileno(), 4096)\nm[0] = own[0] = 1")

@@ -7,7 +7,7 @@ or else before the next cell, which waits for it. What only looks at values leav
 from .pristine import __builtins__
 
 import ast
-from os import O_RDONLY, close, open, read
+from os import O_RDONLY, close, listdir, open, read, readlink
 from random import getstate, setstate
 from threading import enumerate as threads
 from threading import main_thread
@@ -20,6 +20,7 @@ TOLD = object()
 LOOKS, A_MOMENT = 3, 0.001  # seconds between two looks at a thread
 TRIES = 3  # while other processes of the session fork as well
 NAME = 40  # characters of a thread's
+LINES = 20  # of what is lost
 SHORT = 200  # characters of a cell that are worth a look
 PLAIN = (ast.Module, ast.Expr, ast.Constant, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.operator,
          ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context)
@@ -78,6 +79,20 @@ def lost_processes():
         return []  # it has just ended, or this kernel does not tell
 
 
+def lost_locks():
+    """Of files: those of processes (fcntl) are nobody else's, and those of open files (flock) are not in files that
+    are opened anew."""
+    return [f"lock on {one_line(readlink(f'/proc/self/fd/{fd}'))}" for fd in listdir("/proc/self/fdinfo")
+            if "\nlock:" in (unless_broken(content, f"/proc/self/fdinfo/{fd}") or "")]
+
+
+def lost_now():
+    """What a fork of now would not have, a line each; init takes no more than it has room for."""
+    lines = [line for find in (lost_threads, lost_processes, lost_locks) for line in unless_broken(find) or ()]
+    more = len(lines) - LINES
+    return "\n".join(lines[:LINES] + ([f"others ({more} threads, processes or locks)"] if more > 0 else []))
+
+
 def runs_apart(tid):
     """Does this thread run, while this one has the interpreter? Then it is in native code."""
     return content(f"/proc/self/task/{tid}/stat").rpartition(")")[2].split()[0] in "RD"
@@ -100,7 +115,7 @@ def is_lost(line, branch, ours):
     """Of what could not be kept, as the extension has it; `ours` are descriptors that nobody will miss."""
     if line.startswith("shared "):
         return not branch  # which has a copy
-    return line.startswith(("thread ", "process ")) or int(line.split(" ")[1]) not in ours
+    return line.startswith(("thread ", "process ", "lock ", "others ")) or int(line.split(" ")[1]) not in ours
 
 
 class Points:
@@ -141,7 +156,7 @@ class Points:
             if self.unsafe is None:
                 self.unsafe = due
             return False
-        lost = "\n".join((unless_broken(lost_threads) or []) + (unless_broken(lost_processes) or []))
+        lost = lost_now()
         state = unless_broken(getstate)  # Python seeds `random` anew after every fork
         for _ in range(TRIES):
             woken = self.keep(due, lost)
