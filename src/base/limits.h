@@ -44,6 +44,7 @@ int limits_parse_size(const char *text, uint64_t *ret, struct err *e);
 
 /* "8" → how many checkpoints are kept. */
 int limits_parse_checkpoints(const char *text, unsigned *ret, struct err *e);
+/* "8k" → bytes of a summary. */
 int limits_parse_summary(const char *text, unsigned *ret, struct err *e);
 
 /* Walk over the names, for help texts and JSON: NULL after the last. */

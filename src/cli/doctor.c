@@ -23,7 +23,7 @@ const char doctor_help[] =
     "Makes boxes on this host, tries every layer of isolation inside them, and says\n"
     "what holds, what does not, and the remedy.\n"
     "\n"
-    "  --environment E     try it with a virtual environment (a path) or a name\n"
+    "  --environment E     a venv (a path) or a configured name; --wheels DIR for pip\n"
     "  --steps             only print the names of the steps that make a box\n"
     "  --json              print the findings as one JSON object\n"
     "\n"

@@ -11,8 +11,8 @@
 #include "cli/options.h"
 #include "cli/owner.h"
 #include "cli/place.h"
-#include "session/sanitise.h"
 #include "session/cell_json.h"
+#include "session/sanitise.h"
 
 const char env_help[] =
     "usage: retort env [OPTION]…\n"
@@ -69,14 +69,17 @@ static bool has_group(const json_t *list, size_t until, const char *group)
     return false;
 }
 
-/* In the order in which they come. */
+/* In the order in which they come, first in libraries, and then those that have commands alone. */
 static void print_groups(const json_t *libraries, const json_t *commands)
 {
-    for (size_t i = 0; i < json_array_size(libraries); i++) {
-        const json_t *j = json_array_get(libraries, i);
+    size_t n = json_array_size(libraries);
+
+    for (size_t i = 0; i < n + json_array_size(commands); i++) {
+        const json_t *j = i < n ? json_array_get(libraries, i) : json_array_get(commands, i - n);
         const char *group = json_string_value(json_object_get(j, "group"));
         char plain[256];
-        if (has_group(libraries, i, group))
+        if (has_group(libraries, i < n ? i : n, group) ||
+            (i >= n && has_group(commands, i - n, group)))
             continue;
         printf("\n%s\n", text_of(j, "group", plain, sizeof(plain)));
         print_of_group(libraries, group, false);

@@ -31,7 +31,7 @@ const char repl_help[] =
     "  -o DIR              copy new and changed files, and figures, to DIR\n"
     "  --environment E     a venv (a path) or a configured name; --wheels DIR for pip\n"
     "  --checkpoints N     earlier states that are kept, 0 for none  [8]\n"
-    "  --json              one request a line on stdin, one result a line on stdout:\n"
+    "  --json              a request a line in, a result out (--summary SIZE [8k]):\n"
     "                      {\"code\":\"…\",\"timeout\":S} or "
     "{\"interrupt\":true}\n" OPTIONS_SERVER_HELP "\n" OPTIONS_LIMITS_HELP;
 

@@ -41,6 +41,7 @@ const char serve_help[] =
     "Another address than loopback needs a token first: retort token new NAME\n";
 
 #define DEFAULT_CONFIG "/etc/retort/retort.conf"
+
 struct server {
     struct config config;
     struct options options;

@@ -18,8 +18,8 @@ struct config {
     char *listen; /* listen = 127.0.0.1:8722; "[::1]:0"; port 0 takes a free one */
     char *state;  /* state = /var/lib/retort; NULL: the default of whoever starts it */
     char *user;   /* user = retort; whom a server started by root becomes; NULL: see confine_user */
-    char *
-        preload; /* preload = numpy pandas; modules to import beforehand, "none"; NULL: the usual */
+    /* preload = numpy pandas; modules to import beforehand, "none"; NULL: the usual */
+    char *preload;
     char *wheels; /* wheels = /srv/wheels; for environments that name none; NULL: none */
     /* These end with NULL. */
     char *hosts[CONFIG_LIST + 1];   /* hosts = name name…; further names in "Host:" */

@@ -312,9 +312,9 @@ json_t *page_json(json_t *data, json_t *next);
 json_t *ask_object(struct request *r, const char *const *members);
 /* Read "limits" over the defaults, and check them against the server's maxima. */
 int ask_limits(struct request *r, const json_t *limits, struct limits *ret);
-/* "timeout" of a cell in ms: 0 when absent. */
 /* Bytes that the summary of a cell may have. */
 int ask_summary(struct request *r, const json_t *summary, unsigned *ret);
+/* "timeout" of a cell in ms: 0 when absent. */
 int ask_timeout(struct request *r, const json_t *timeout, uint64_t max_ms, uint64_t *ret);
 int ask_code(struct request *r, const json_t *body, const char **ret, size_t *ret_len);
 /* ?limit= */
@@ -462,10 +462,10 @@ void runs_next(struct gate *g);
 void run_ended(struct run *w, const char *reason);
 /* Those that wait will never run. */
 void runs_refuse(struct gate *g);
-void environments_refuse(
-    void); /* whoever waits for what is in the environments (calls_environments.c) */
 /* Nor those of this token, which is not valid any more. */
 void runs_refuse_of(const struct holder *h);
+/* Nor does whoever waits for what is in the environments hear it (calls_environments.c). */
+void environments_refuse(void);
 
 /* ---- transfers (transfer.c) ---- */
 

@@ -28,8 +28,8 @@ struct keeper_options {
     unsigned boxes;       /* how many there may be at once, ready and ending ones too; 0: 1000 */
     unsigned pool;        /* ready boxes kept per environment; 0: none */
     unsigned patience_ms; /* with a zygote that does not answer; 0: half a minute */
-    bool few;        /* boxes will be made: it does not pay to prepare zygotes for their forks */
     unsigned blanks; /* and boxes that lack only their Python: cheaper, for when those run out */
+    bool few;        /* only a few will be made: zygotes are not prepared for many forks */
 };
 
 /* What this host lets us enforce, found out by doing it. */

@@ -216,6 +216,8 @@ int session_check(struct session *s, const char *code, size_t len, int *ret_stat
  * in the history. `done` gets a cell with n = 0 and, when all went well, a display whose part
  * VARIABLES_TYPE is a JSON array as in the contract; cell_variables_json reads it. What threads wrote
  * and which files changed meanwhile is told by the next cell. */
+/* A chart as data: see docs/OUTPUTS.md. */
+#define CHART_TYPE "application/vnd.retort.chart+json"
 #define VARIABLES_TYPE "application/vnd.retort.variables+json"
 int session_variables(struct session *s, uint64_t timeout_ms, struct err *e);
 

@@ -27,10 +27,12 @@
 
 struct item {
     char label[160];
-    struct buf text; /* cleaned; empty: the label is all */
-    size_t dropped;  /* bytes of it that were not even read */
-    size_t fence;    /* backticks */
-    size_t share;    /* bytes of the text that are shown */
+    struct buf text;  /* cleaned; empty: the label is all */
+    size_t dropped;   /* bytes of it that were not even read */
+    size_t fence;     /* backticks */
+    size_t share;     /* bytes of the text that are shown */
+    unsigned outputs; /* that would be gone with it */
+    bool error;       /* its end is what matters */
 };
 
 struct list {
@@ -231,25 +233,6 @@ static void add_picture(struct list *l, const struct mime_part *p, unsigned numb
              type_words(p->type, type, sizeof(type)), pixels, words_size(p->len, bytes));
 }
 
-static bool has_suffix(const char *text, const char *suffix)
-{
-    size_t n = strlen(text), m = strlen(suffix);
-
-    return n >= m && strcmp(text + n - m, suffix) == 0;
-}
-
-/* A chart as data: few models see, and all can read. */
-static const struct mime_part *find_chart(const struct output *o)
-{
-    for (unsigned i = 0; i < o->n_parts; i++)
-        if (strncmp(o->parts[i].type, "application/vnd.", 16) == 0 &&
-            (has_suffix(o->parts[i].type, ".chart+json") ||
-             strncmp(o->parts[i].type + 16, "plotly.", 7) == 0 ||
-             strncmp(o->parts[i].type + 16, "vegalite.", 9) == 0))
-            return &o->parts[i];
-    return NULL;
-}
-
 static void add_other(struct list *l, const struct output *o)
 {
     char type[40], bytes[WORDS_SIZE];
@@ -263,11 +246,12 @@ static void add_other(struct list *l, const struct output *o)
 
 static void add_display(struct list *l, const struct output *o, unsigned *pictures, size_t budget)
 {
-    const struct mime_part *picture = find_picture(o), *chart = find_chart(o), *text = find_text(o);
+    const struct mime_part *picture = find_picture(o), *chart = find_part(o, CHART_TYPE),
+                           *text = find_text(o);
 
     if (picture)
         add_picture(l, picture, ++*pictures);
-    if (chart)
+    if (chart) /* few models see, and all can read */
         take_text(add_label(l, "chart"), chart->data, chart->len, budget);
     /* Beside a picture the text of a display is "<Figure size 640x480 with 1 Axes>". */
     if (text && (o->kind == OUTPUT_RESULT || !picture))
@@ -277,7 +261,7 @@ static void add_display(struct list *l, const struct output *o, unsigned *pictur
         add_other(l, o);
 }
 
-static void add_output(struct list *l, const struct output *o, unsigned *pictures, size_t budget)
+static void add_parts(struct list *l, const struct output *o, unsigned *pictures, size_t budget)
 {
     if (o->kind == OUTPUT_DISPLAY || o->kind == OUTPUT_RESULT) {
         add_display(l, o, pictures, budget);
@@ -293,6 +277,15 @@ static void add_output(struct list *l, const struct output *o, unsigned *picture
     *add(l) = it;
 }
 
+static void add_output(struct list *l, const struct output *o, unsigned *pictures, size_t budget)
+{
+    unsigned first = l->n;
+
+    add_parts(l, o, pictures, budget);
+    if (l->n > first)
+        l->items[first].outputs = 1; /* of those that are told in several items */
+}
+
 static void add_outputs(struct list *l, const struct cell *c, size_t budget)
 {
     unsigned pictures = 0;
@@ -300,7 +293,7 @@ static void add_outputs(struct list *l, const struct cell *c, size_t budget)
     for (unsigned i = 0; i < c->n_outputs; i++) {
         if (c->n_outputs > 2 * ENDS && i == ENDS) {
             struct item *it = add(l);
-            unsigned skipped = c->n_outputs - 2 * ENDS;
+            unsigned skipped = it->outputs = c->n_outputs - 2 * ENDS;
             snprintf(it->label, sizeof(it->label), "(%u outputs left out here)", skipped);
             for (; skipped; skipped--, i++)
                 pictures += find_picture(&c->outputs[i]) != NULL;
@@ -340,11 +333,16 @@ static void add_error(struct list *l, const struct cell *c, size_t budget)
 
     if (!c->error.name || c->status == CELL_CRASHED)
         return;
-    if (c->error.traceback && *c->error.traceback)
+    /* Of one that left there is no traceback but its status. */
+    bool has_traceback = c->error.traceback && *c->error.traceback &&
+                         !(c->error.value && strcmp(c->error.traceback, c->error.value) == 0);
+    if (has_traceback)
         buf_add_text(&text, c->error.traceback);
     else
         buf_add_fmt(&text, "%s: %s", c->error.name, c->error.value ? c->error.value : "");
-    take_text(add_label(l, "error"), text.data, text.len, budget);
+    struct item *it = add_label(l, "error");
+    it->error = true;
+    take_text(it, text.data, text.len, budget);
 }
 
 static void add_truncated(struct list *l, const struct cell *c)
@@ -463,7 +461,7 @@ static void remove_item(struct list *l, unsigned at)
 /* Make the outputs fit. */
 static void share_out(struct list *l, size_t room)
 {
-    unsigned removed = 0, at = 0;
+    unsigned removed = 0, gone = 0, at = 0;
 
     for (;;) {
         size_t share = fair_share(l, room);
@@ -471,16 +469,18 @@ static void share_out(struct list *l, size_t room)
             return;
         if (!removed) { /* one gives its place to the note */
             at = l->n / 2;
+            gone = l->items[at].outputs;
             buf_done(&l->items[at].text);
             l->items[at].dropped = 0;
         } else {
             unsigned victim = at + 1 < l->n && (at == 0 || l->n - at - 1 >= at) ? at + 1 : at - 1;
+            gone += l->items[victim].outputs;
             remove_item(l, victim);
             at -= victim < at;
         }
         removed++;
         snprintf(l->items[at].label, sizeof(l->items[at].label),
-                 "(%u outputs left out here: they do not fit)", removed);
+                 "(%u outputs left out here: they do not fit)", gone);
     }
 }
 
@@ -517,8 +517,9 @@ static size_t to_line_start(const struct buf *b, size_t at, size_t reach)
     return at;
 }
 
-static void write_block(struct buf *out, const struct item *it, bool error)
+static void write_block(struct buf *out, const struct item *it)
 {
+    bool error = it->error;
     const struct buf *t = &it->text;
     bool whole = it->share == t->len && !it->dropped;
     size_t head = t->len, tail = 0;
@@ -555,7 +556,7 @@ static void write_items(struct buf *out, const struct list *l)
     for (unsigned i = 0; i < l->n; i++) {
         const struct item *it = &l->items[i];
         if (it->text.len)
-            write_block(out, it, strcmp(it->label, "error") == 0);
+            write_block(out, it);
         else
             buf_add_fmt(out, "%s\n", it->label);
     }

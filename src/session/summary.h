@@ -5,13 +5,13 @@
  *     rows: 1200
  *     ```
  *     picture 1: image/png, 640 × 480 pixels, 21.4 kB         pictures by name, never their bytes
- *     stderr (the first 1024 and last 3072 of 90210 bytes):  what was left out is said here, outside
+ *     stderr (the first 2048 and last 2048 of 90210 bytes):  what was left out is said here, outside
  *     ```
  *     …
  *     ```
  *     files:                                                 what it did to the workspace
- *     error:                                                 and last what went wrong: of a traceback
- *     ended: …                                               the end is what matters
+ *     error:                                                 and last what went wrong (of a traceback the
+ *     stopped: …                                             end is what matters) and how it ended
  *
  * Everything that a guest chose stands between fences of backticks that are longer than any run of them in
  * the text, so that no text can end its own block and pass for another. Escape sequences and control

@@ -7,7 +7,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import _retort
 import retort_kernel
 
-few = bool(os.environ.pop("RETORT_FEW", ""))  # boxes are to come of this one
+few = bool(os.environ.pop("RETORT_FEW", ""))  # only a few boxes will come of this zygote
 versions = retort_kernel.warm(os.environ.pop("RETORT_PRELOAD", "").split(), _retort.CHANNEL,
                               _retort.keep, _retort.same, few)
 if not few:

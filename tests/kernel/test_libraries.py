@@ -68,6 +68,21 @@ class Hints(Case):
         self.assertIn("Instead use pandas.", hint)
         self.assertIn("retort-environment(5)", hint)
 
+    def test_no_network(self):
+        gone = "import socket\ntry: raise socket.gaierror(-2, 'Name or service not known')\n"
+        own, hint = self.hint(gone + "except OSError as e: raise ConnectionError('tried') from e", "ConnectionError")
+        self.assertEqual((own, hint), ("tried", libraries.NO_NETWORK))
+        own, hint = self.hint("raise OSError('Could not find a suitable TLS CA certificate bundle, invalid path: x')", "OSError")
+        self.assertEqual(hint, libraries.NO_NETWORK)
+        self.assertEqual(self.hint("raise OSError('another')", "OSError")[1], "")
+
+    def test_pip_as_a_process(self):
+        own, hint = self.hint("import subprocess\nraise subprocess.CalledProcessError(1, ['python3', '-m', 'pip', 'install', 'polars'])",
+                              "CalledProcessError")
+        self.assertIn("pip can install nothing", hint)
+        self.assertIn("Instead use pandas.", hint)
+        self.assertEqual(self.hint("subprocess.run(['false'], check=True)", "CalledProcessError")[1], "")
+
     def test_of_a_group(self):
         """As if it were not installed."""
         self.run_ok("import sys\nsys.modules['docx'] = None")

@@ -273,6 +273,14 @@ static void far_too_many(void **state)
         free(text);
     }
     char *text = summary(c, SUMMARY_DEFAULT);
+    unsigned shown = 0, left_out;
+    for (const char *at = text; (at = strstr(at, "display")); at++)
+        shown++;
+    const char *note = strstr(text, " outputs left out here");
+    while (note[-1] != '(')
+        note--;
+    assert_int_equal(sscanf(note, "%u", &left_out), 1);
+    assert_int_equal(shown + left_out, MANY);
     assert_non_null(strstr(text, "n0."));
     assert_non_null(strstr(text, "n1999."));
     free(text);
@@ -342,6 +350,16 @@ static void everything_at_once_in_the_least(void **state)
     cell_free(c);
 }
 
+static void a_status_has_its_name(void **state)
+{
+    struct cell *c = new_cell();
+    (void)state;
+
+    c->status = CELL_FAILED;
+    cell_set_fault(c, "SystemExit", "3");
+    assert_summary(c, "error:\n```\nSystemExit: 3\n```");
+}
+
 static void pictures_say_their_size(void **state)
 {
     static const char jpeg[] = "\xff\xd8\xff\xe0\0\4ab\xff\xc0\0\x11\x08\1\xe0\2\x80\3";
@@ -372,6 +390,7 @@ int main(void)
         cmocka_unit_test(what_ipython_shows),
         cmocka_unit_test(how_it_ended),
         cmocka_unit_test(everything_at_once_in_the_least),
+        cmocka_unit_test(a_status_has_its_name),
         cmocka_unit_test(pictures_say_their_size),
     };
 

@@ -490,7 +490,7 @@ def _within_bytes(found):
             room //= 2
             for axes in found["axes"]:
                 axes["series"] = [_thin(series, max(room, POINTS_MIN)) for series in axes.get("series", ())]
-        elif not _drop_half(found["axes"]):
+        elif not _drop_half(found):
             return None
 
 
@@ -501,10 +501,11 @@ def _thin(series, room):
             for name, value in series.items()}
 
 
-def _drop_half(all_axes):
+def _drop_half(found):
     """Of what takes most room. False if nothing is left."""
-    most = max((axes for axes in all_axes), key=lambda axes: len(json.dumps(axes)), default=None)
-    for name in ("texts", "xticks", "yticks", "series"):
+    all_axes = found["axes"]
+    most = max(all_axes, key=lambda axes: len(json.dumps(axes)), default=None)
+    for name in ("texts", "xticks", "yticks", "zticks", "legend", "series"):
         if most and len(most.get(name, ())) > 1 or (most and name == "series" and most.get(name)):
             count = len(most[name])
             most[name] = most[name][:count // 2]
@@ -512,5 +513,6 @@ def _drop_half(all_axes):
             return True
     if most and len(all_axes) > 1:
         all_axes.remove(most)
+        found["axes_left_out"] = found.get("axes_left_out", 0) + 1
         return True
     return False

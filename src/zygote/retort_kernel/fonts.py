@@ -1,4 +1,4 @@
-"""Text in every script, and fonts under the names that programs give them.
+"""Letters of every script, and fonts under the names that programs give them.
 
 matplotlib draws a box for what the chosen families lack, and the choice is everybody's: seaborn's, a
 style's, the program's. Pillow has one font and no other. So a font that has the character is added where

@@ -11,6 +11,8 @@ import sys
 from collections import namedtuple
 from importlib.util import find_spec
 from shutil import which
+from socket import gaierror
+from subprocess import CalledProcessError
 
 from .installs import plain, wheels
 
@@ -22,6 +24,7 @@ REQUIREMENT = re.compile(r"['\"]?([\w.-]*)")
 NAMES_MAX = 20  # that are listed in a sentence
 TEXT_MAX = 2000  # of an exception's text, in which names are looked for
 CHAIN_MAX = 10
+NO_NETWORK = "There is no network here: work with the files in /mnt/data."
 
 Library = namedtuple("Library", "name module package group words")
 Command = namedtuple("Command", "name flag package group words")
@@ -52,9 +55,13 @@ def is_there(module):
 
 def hint(error):
     """A sentence for who has met this exception, or None."""
-    if not isinstance(error, ImportError):
-        return None
     try:
+        if type(error) is CalledProcessError:
+            return _pip_words(" ".join(error.cmd) if isinstance(error.cmd, list) else error.cmd)
+        if _wants_network(error):
+            return NO_NETWORK
+        if not isinstance(error, ImportError):
+            return None
         table = read()
         for name in _missing(error):
             found = isinstance(name, str) and _about_module(table, name)
@@ -65,16 +72,27 @@ def hint(error):
     return None
 
 
-def _missing(error):
-    """The modules that an exception, and what it comes from, did not find."""
+def _wants_network(error):
+    """No name can be found; or requests has looked for certificates first, which are of no use here."""
+    return any(type(each) is gaierror or (type(each) is OSError and "TLS CA certificate bundle" in str(each)[:TEXT_MAX])
+               for each in _chain(error))
+
+
+def _chain(error):
     for _ in range(CHAIN_MAX):
-        if isinstance(error, ModuleNotFoundError):
-            yield error.name
-        elif isinstance(error, ImportError) and error.name is None:
-            yield from QUOTED.findall(str(error)[:TEXT_MAX])  # as pandas says it
+        yield error
         error = error.__cause__ or error.__context__
         if error is None:
             return
+
+
+def _missing(error):
+    """The modules that an exception, and what it comes from, did not find."""
+    for each in _chain(error):
+        if isinstance(each, ModuleNotFoundError):
+            yield each.name
+        elif isinstance(each, ImportError) and each.name is None:
+            yield from QUOTED.findall(str(each)[:TEXT_MAX])  # as pandas says it
 
 
 def _about_module(table, name):
@@ -120,9 +138,15 @@ def _can_be_used(table, what):
 
 def explain_pip(command, code):
     """pip's own words for a failure do not say that there is no network."""
-    asked = PIP_INSTALL.search(command) if code != 0 else None
+    words = _pip_words(command) if code != 0 else None
+    if words:
+        sys.stderr.write(words + "\n")
+
+
+def _pip_words(command):
+    asked = PIP_INSTALL.search(command)
     if asked is None:
-        return
+        return None
     there = wheels()
     if there:
         lines = [f"There is no network here: pip installs only what the operator has put there ({listed(there)})."]
@@ -135,7 +159,7 @@ def explain_pip(command, code):
             lines.append(about)
     if len(lines) == 1:
         lines.append("The operator of this machine can add packages: see retort-environment(5)")
-    sys.stderr.write("\n".join(lines) + "\n")
+    return "\n".join(lines)
 
 
 def _about_requirement(table, name):

@@ -127,9 +127,7 @@ def use_altair(module):
 
 
 def tell_altair(spec):
-    title = spec.get("title") or ""
-    if isinstance(title, dict):
-        title = title.get("text") or ""
+    title = _title(spec)
     layers = [layer for name in ("layer", "hconcat", "vconcat", "concat")
               for layer in spec.get(name, ())] or [spec.get("spec", spec)]
     told = [_tell_mark(layer) for layer in layers[:TRACES_MAX]]
