@@ -25,6 +25,7 @@
 #define FORK_MS 5000 /* for a fork that we have made way for */
 #define WAKE_MS 4000
 #define WEIGH_MS 200
+#define LATE_MAX 16
 /* Copies of the workspace for going back. */
 #define COPIED_SHARE 4
 #define COPIED_MOST (1ULL << 30) /* where memory has no limit */
@@ -79,7 +80,7 @@ static void reply(const struct points *p, uint32_t type)
 
     msg_begin(&b, type);
     fields_put_u32(&b, p->seq);
-    msg_send(p->line, &b, NULL, 0, &ignored);
+    msg_try_send(p->line, &b, NULL, 0, &ignored);
 }
 
 static void tell_keeper(const struct points *p, pid_t pid, bool waits)
@@ -113,7 +114,7 @@ static void tell_score(struct point *x, unsigned score)
     x->score = score;
     msg_begin(&b, WAITING_SCORE);
     fields_put_u32(&b, score);
-    msg_send(x->line, &b, NULL, 0, &ignored);
+    msg_try_send(x->line, &b, NULL, 0, &ignored);
 }
 
 /* ---- the list ---- */
@@ -510,7 +511,7 @@ static int ask_for_successor(struct points *p, struct err *e)
     if (setsockopt(line, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
         return err_set(e, errno, "setsockopt");
     msg_begin(&b, WAITING_WAKE);
-    if (msg_send(p->list[p->n - 1].line, &b, ends.far, WAITING_FDS, e) < 0)
+    if (msg_try_send(p->list[p->n - 1].line, &b, ends.far, WAITING_FDS, e) < 0)
         return -1;
     fd_close(&p->line);
     p->line = fd_steal(&line);
@@ -588,7 +589,11 @@ uint64_t points_weigh(const struct point *x, uint64_t *ret_shared)
 
     *ret_shared = 0;
     msg_begin(&b, WAITING_WEIGH);
-    if (msg_send(x->line, &b, NULL, 0, &e) < 0 || poll(&line, 1, WEIGH_MS) <= 0 ||
+    /* An answer that came too late for the last question is no answer to this one. */
+    for (unsigned i = 0; i < LATE_MAX && poll(&line, 1, 0) > 0 && msg_recv(x->line, &m, &e) > 0;
+         i++)
+        msg_done(&m);
+    if (msg_try_send(x->line, &b, NULL, 0, &e) < 0 || poll(&line, 1, WEIGH_MS) <= 0 ||
         msg_recv(x->line, &m, &e) <= 0)
         return 0;
     fields_init(&f, m.data, m.len);
@@ -609,7 +614,7 @@ void points_branch(struct points *p, uint32_t n, struct msg *m)
     msg_begin(&b, WAITING_BRANCH);
     fields_put_u32(&b, n);
     if (found >= 0)
-        msg_send(p->list[found].line, &b, m->fds, m->n_fds, &ignored);
+        msg_try_send(p->list[found].line, &b, m->fds, m->n_fds, &ignored);
 }
 
 void points_drop_all(struct points *p)

@@ -23,7 +23,8 @@ void msg_begin(struct buf *b, uint32_t type)
     fields_put_u32(b, type);
 }
 
-int msg_send(int fd, const struct buf *b, const int *fds, unsigned n_fds, struct err *e)
+static int send_with(int fd, const struct buf *b, const int *fds, unsigned n_fds, int flags,
+                     struct err *e)
 {
     assert_that(b->len <= MSG_SIZE && n_fds <= MSG_FDS);
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * MSG_FDS)] = {0};
@@ -41,11 +42,21 @@ int msg_send(int fd, const struct buf *b, const int *fds, unsigned n_fds, struct
         memcpy(CMSG_DATA(c), fds, sizeof(int) * n_fds);
     }
     do
-        n = sendmsg(fd, &h, MSG_NOSIGNAL);
+        n = sendmsg(fd, &h, MSG_NOSIGNAL | flags);
     while (n < 0 && errno == EINTR);
     if (n < 0)
         return err_set(e, errno, "cannot send a message");
     return 0;
+}
+
+int msg_send(int fd, const struct buf *b, const int *fds, unsigned n_fds, struct err *e)
+{
+    return send_with(fd, b, fds, n_fds, 0, e);
+}
+
+int msg_try_send(int fd, const struct buf *b, const int *fds, unsigned n_fds, struct err *e)
+{
+    return send_with(fd, b, fds, n_fds, MSG_DONTWAIT, e);
 }
 
 static void take_descriptors(struct msghdr *h, struct msg *ret)

@@ -30,6 +30,8 @@ int msg_pair(int ret[2], struct err *e);
 /* Start a message in an empty buffer; add fields; send it. Descriptors stay the caller's. */
 void msg_begin(struct buf *b, uint32_t type);
 int msg_send(int fd, const struct buf *b, const int *fds, unsigned n_fds, struct err *e);
+/* The same to one who may never read: EAGAIN where it has to wait. */
+int msg_try_send(int fd, const struct buf *b, const int *fds, unsigned n_fds, struct err *e);
 
 /* 1: *ret is a message; 0: the other side is gone; -1: failed (e->code is EAGAIN when there is
  * nothing on a non-blocking socket; EMFILE when this process has no room for the descriptors that came: then
