@@ -17,9 +17,11 @@
 #include "session/words.h"
 #include "wire/proto.h"
 
-#define ENDS 32        /* outputs from each end that are looked at */
-#define CRUMB 200      /* bytes: of less than this of an output nothing can be read */
-#define LOOKED_AT 16   /* times the budget: more of one text is not even read */
+#define ENDS 32                   /* outputs from each end that are looked at */
+#define CRUMB 200                 /* bytes: of less than this of an output nothing can be read */
+#define LOOKED_AT 16              /* times the budget: more of one text is not even read */
+#define LOOKED_AT_MOST (8u << 20) /* bytes of all together */
+#define FENCE_MAX 16
 #define FILES_SHOWN 40 /* and about an eighth of the budget */
 #define NAME_SHOWN 200 /* bytes of a file's name */
 #define LABEL_SPARE 80 /* "(the first 1234 and last 1234 of 12345678 bytes)" */
@@ -95,9 +97,9 @@ static size_t longest_run(const struct buf *b, char of)
 }
 
 /* A text so long is told by its ends. */
-static void take_text(struct item *it, const char *text, size_t len, size_t budget)
+static void take_text(struct item *it, const char *text, size_t len, size_t look)
 {
-    size_t end = LOOKED_AT / 2 * budget;
+    size_t end = look / 2;
 
     if (len <= 2 * end) {
         clean(&it->text, text, len);
@@ -110,7 +112,7 @@ static void take_text(struct item *it, const char *text, size_t len, size_t budg
         buf_add(&it->text, tail.data, tail.len);
     }
     /* A fence that is as long as a text of nothing but backticks would be the summary. */
-    if (longest_run(&it->text, '`') > budget / 16)
+    if (longest_run(&it->text, '`') > FENCE_MAX)
         for (size_t i = 0; i < it->text.len; i++)
             it->text.data[i] = it->text.data[i] == '`' ? '\'' : it->text.data[i];
     size_t run = longest_run(&it->text, '`');
@@ -244,7 +246,7 @@ static void add_other(struct list *l, const struct output *o)
              type_words(o->parts[0].type, type, sizeof(type)), words_size(o->parts[0].len, bytes));
 }
 
-static void add_display(struct list *l, const struct output *o, unsigned *pictures, size_t budget)
+static void add_display(struct list *l, const struct output *o, unsigned *pictures, size_t look)
 {
     const struct mime_part *picture = find_picture(o), *chart = find_part(o, CHART_TYPE),
                            *text = find_text(o);
@@ -252,23 +254,23 @@ static void add_display(struct list *l, const struct output *o, unsigned *pictur
     if (picture)
         add_picture(l, picture, ++*pictures);
     if (chart) /* few models see, and all can read */
-        take_text(add_label(l, "chart"), chart->data, chart->len, budget);
+        take_text(add_label(l, "chart"), chart->data, chart->len, look);
     /* Beside a picture the text of a display is "<Figure size 640x480 with 1 Axes>". */
     if (text && (o->kind == OUTPUT_RESULT || !picture))
         take_text(add_label(l, o->kind == OUTPUT_RESULT ? "result" : "display"), text->data,
-                  text->len, budget);
+                  text->len, look);
     if (!picture && !chart && !text)
         add_other(l, o);
 }
 
-static void add_parts(struct list *l, const struct output *o, unsigned *pictures, size_t budget)
+static void add_parts(struct list *l, const struct output *o, unsigned *pictures, size_t look)
 {
     if (o->kind == OUTPUT_DISPLAY || o->kind == OUTPUT_RESULT) {
-        add_display(l, o, pictures, budget);
+        add_display(l, o, pictures, look);
         return;
     }
     struct item it = {0};
-    take_text(&it, o->text, o->len, budget);
+    take_text(&it, o->text, o->len, look);
     if (!it.text.len) {
         buf_done(&it.text);
         return;
@@ -277,16 +279,16 @@ static void add_parts(struct list *l, const struct output *o, unsigned *pictures
     *add(l) = it;
 }
 
-static void add_output(struct list *l, const struct output *o, unsigned *pictures, size_t budget)
+static void add_output(struct list *l, const struct output *o, unsigned *pictures, size_t look)
 {
     unsigned first = l->n;
 
-    add_parts(l, o, pictures, budget);
+    add_parts(l, o, pictures, look);
     if (l->n > first)
         l->items[first].outputs = 1; /* of those that are told in several items */
 }
 
-static void add_outputs(struct list *l, const struct cell *c, size_t budget)
+static void add_outputs(struct list *l, const struct cell *c, size_t look)
 {
     unsigned pictures = 0;
 
@@ -298,7 +300,7 @@ static void add_outputs(struct list *l, const struct cell *c, size_t budget)
             for (; skipped; skipped--, i++)
                 pictures += find_picture(&c->outputs[i]) != NULL;
         }
-        add_output(l, &c->outputs[i], &pictures, budget);
+        add_output(l, &c->outputs[i], &pictures, look);
     }
 }
 
@@ -324,10 +326,10 @@ static void add_files(struct list *l, const struct cell *c, size_t budget)
     struct item *it = add_label(l, "files");
     if (i < c->n_files)
         snprintf(it->label, sizeof(it->label), "files (%u of %u)", i, c->n_files);
-    take_text(it, names.data, names.len, budget);
+    take_text(it, names.data, names.len, names.len);
 }
 
-static void add_error(struct list *l, const struct cell *c, size_t budget)
+static void add_error(struct list *l, const struct cell *c, size_t look)
 {
     cleanup_buf struct buf text = {0};
 
@@ -342,7 +344,7 @@ static void add_error(struct list *l, const struct cell *c, size_t budget)
         buf_add_fmt(&text, "%s: %s", c->error.name, c->error.value ? c->error.value : "");
     struct item *it = add_label(l, "error");
     it->error = true;
-    take_text(it, text.data, text.len, budget);
+    take_text(it, text.data, text.len, look);
 }
 
 static void add_truncated(struct list *l, const struct cell *c)
@@ -569,16 +571,26 @@ static void list_done(struct list *l)
     free(l->items);
 }
 
+/* Bytes of each text. A server makes summaries between its other answers: what it reads for one is bounded. */
+static size_t to_look_at(const struct cell *c, size_t budget)
+{
+    size_t texts = 1 + (c->n_outputs < 2 * ENDS ? c->n_outputs : 2 * ENDS);
+    size_t most = LOOKED_AT_MOST / texts;
+
+    return LOOKED_AT * budget < most ? LOOKED_AT * budget : most;
+}
+
 char *cell_summary(const struct cell *c, size_t budget)
 {
     struct list outputs = {0}, must = {0};
     struct buf out = {0};
 
     assert_that(budget >= SUMMARY_MIN && budget <= SUMMARY_MAX);
-    add_outputs(&outputs, c, budget);
+    size_t look = to_look_at(c, budget);
+    add_outputs(&outputs, c, look);
     add_truncated(&must, c);
     add_files(&must, c, budget);
-    add_error(&must, c, budget);
+    add_error(&must, c, look);
     add_end(&must, c);
     if (!outputs.n && !must.n)
         add_label(&must, "ok, no output");
