@@ -80,7 +80,7 @@ static void reply(const struct points *p, uint32_t type)
 
     msg_begin(&b, type);
     fields_put_u32(&b, p->seq);
-    msg_try_send(p->line, &b, NULL, 0, &ignored);
+    msg_send(p->line, &b, NULL, 0, &ignored);
 }
 
 static void tell_keeper(const struct points *p, pid_t pid, bool waits)

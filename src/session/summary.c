@@ -101,7 +101,7 @@ static void take_text(struct item *it, const char *text, size_t len, size_t look
 {
     size_t end = look / 2;
 
-    if (len <= 2 * end) {
+    if (len <= look) {
         clean(&it->text, text, len);
     } else {
         it->dropped = len - 2 * end;
