@@ -40,6 +40,8 @@
 #define WAITING_OOM_SCORE "0"
 #define LIVE_OOM_SCORE "200"
 #define LOST_MAX 2000
+#define FORK_TRIES 100
+#define FORK_PAUSE_US 10000
 #define PATIENCE_MS 6000
 #define FILES_MS 60000 /* while init copies what has changed in the workspace */
 
@@ -232,6 +234,18 @@ static void tell_weight(const struct own *o)
         _exit(0);
 }
 
+/* Those that were ended with the interpreter may still count as processes of the box for a moment. */
+static pid_t fork_successor(void)
+{
+    pid_t pid = fork_apart();
+
+    for (int tries = 0; pid < 0 && tries < FORK_TRIES; tries++) {
+        usleep(FORK_PAUSE_US);
+        pid = fork_apart();
+    }
+    return pid;
+}
+
 static void take_score(int fd)
 {
     char text[16];
@@ -254,7 +268,7 @@ static bool sleep_on(struct own *o)
     for (;; msg_done(&in)) {
         if (msg_recv(o->line, &in, &e) <= 0)
             _exit(0); /* init is gone, or has no use for us any more */
-        if (in.type == WAITING_WAKE && in.n_fds == WAITING_FDS && fork_apart() == 0)
+        if (in.type == WAITING_WAKE && in.n_fds == WAITING_FDS && fork_successor() == 0)
             break;
         branch = in.type == WAITING_BRANCH && branch_fork(&in) == 0;
         if (branch)
