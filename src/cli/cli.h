@@ -12,21 +12,14 @@
  *   environment.c   from --environment to an interpreter
  *   program.c       the text to run
  *   place.c         where the boxes are: on this host, or on a server
- *   owner.c         the loop in which a verb lives, over a keeper or a server
- *   guest.c         one session as a verb holds it
- *   guest_local.c   … in a box of our own keeper's
- *   guest_remote.c  … on a server; remote_cell.c is a cell there
- *   address.c       where a server is, and the token for it
- *   client.c        calls of its API
- *   events.c        server-sent events, as bytes come in
+ *   failed.c        what is said where retort itself failed
  *
  *   input.c         lines for the repl
- *   outlet.c        our stdout and stderr
  *   show.c          a cell for a person
  *   export.c        what a guest made, into a directory of the user's
  *
- * The CLI is an ordinary process of the person who typed it. It owns the sessions (see
- * session/session.h), and everything a box sends ends here: text for a terminal, pictures, files.
+ * The CLI is an ordinary process of the person who typed it. It owns the sessions (see guest/guest.h), and
+ * everything a box sends ends here: text for a terminal, pictures, files.
  */
 #pragma once
 

@@ -12,9 +12,10 @@
 #include "box/steps.h"
 #include "cli/cli.h"
 #include "cli/environment.h"
-#include "cli/guest.h"
+#include "guest/guest.h"
 #include "cli/options.h"
-#include "cli/owner.h"
+#include "cli/failed.h"
+#include "guest/owner.h"
 #include "cli/trials.h"
 
 const char doctor_help[] =

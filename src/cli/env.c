@@ -7,9 +7,10 @@
 
 #include "base/buf.h"
 #include "cli/cli.h"
-#include "cli/guest.h"
+#include "guest/guest.h"
 #include "cli/options.h"
-#include "cli/owner.h"
+#include "cli/failed.h"
+#include "guest/owner.h"
 #include "cli/place.h"
 #include "session/cell_json.h"
 #include "session/sanitise.h"

@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "cli/owner.h"
+#include "guest/owner.h"
 
 struct input;
 

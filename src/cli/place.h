@@ -2,9 +2,9 @@
 #pragma once
 
 #include "base/err.h"
-#include "cli/address.h"
+#include "guest/address.h"
 #include "cli/options.h"
-#include "cli/owner.h"
+#include "guest/owner.h"
 #include "keeper/keeper.h"
 
 struct place {

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "cli/branch.h"
 #include "cli/cli.h"
+#include "cli/failed.h"
 #include "cli/command.h"
 #include "cli/input.h"
 #include "cli/program.h"

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "cli/export.h"
-#include "cli/guest.h"
+#include "guest/guest.h"
 #include "cli/options.h"
-#include "cli/owner.h"
+#include "guest/owner.h"
 #include "cli/place.h"
 #include "cli/show.h"
 

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "cli/export.h"
-#include "cli/guest.h"
-#include "cli/outlet.h"
+#include "guest/guest.h"
+#include "guest/outlet.h"
 #include "session/session.h"
 
 struct show {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "cli/guest.h"
+#include "guest/guest.h"
 
 /* For all of them: say(true, "…") and the like. */
 static const char prelude[] =

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
-#include "cli/owner.h"
+#include "guest/owner.h"
 
 struct trial {
     const char *name;          /* a short noun */

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "cli/events.h"
+#include "guest/events.h"
 
 #define MAX 64
 

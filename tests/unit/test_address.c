@@ -13,8 +13,8 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "cli/address.h"
-#include "cli/client.h"
+#include "guest/address.h"
+#include "guest/client.h"
 
 static char url[300];
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "cli/events.h"
+#include "guest/events.h"
 
 static struct buf heard; /* "name=data;" for each event */
 static bool refuse;

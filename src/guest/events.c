@@ -1,5 +1,5 @@
 /* events: see events.h. */
-#include "cli/events.h"
+#include "guest/events.h"
 
 #include <errno.h>
 #include <stdint.h>

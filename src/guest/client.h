@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "cli/address.h"
+#include "guest/address.h"
 
 struct client;
 

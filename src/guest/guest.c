@@ -1,5 +1,5 @@
 /* guest: see guest.h. */
-#include "cli/guest.h"
+#include "guest/guest.h"
 
 #include <errno.h>
 #include <string.h>

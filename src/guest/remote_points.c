@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "cli/remote.h"
+#include "guest/remote.h"
 #include "session/cell_from_json.h"
 #include "session/point_json.h"
 

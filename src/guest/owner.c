@@ -1,19 +1,15 @@
 /* owner: see owner.h. */
-#include "cli/owner.h"
+#include "guest/owner.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "box/steps.h"
-#include "cli/cli.h"
-#include "session/sanitise.h"
 
 /* One session, and those that come and go while doctor looks; or all the branches of a repl (BRANCHES_MAX), and
  * what is left of those that died, which is fewer, because another has left each of them. As root, each has
@@ -204,31 +200,4 @@ void owner_lose(struct owner *o, const struct err *why)
     if (!o->lost)
         o->why = *why;
     o->lost = true;
-}
-
-const char *failed_step(const struct err *e, char *ret, size_t size)
-{
-    const char *at = strstr(e->text, "step ");
-    size_t len = at ? strcspn(at + 5, ": ") : 0;
-
-    if (len == 0 || len >= size || at[5 + len] != ':')
-        return NULL;
-    memcpy(ret, at + 5, len);
-    ret[len] = '\0';
-    return ret;
-}
-
-int owner_failed(const struct err *e)
-{
-    char name[64], plain[sizeof(e->text)];
-    const char *step = failed_step(e, name, sizeof(name));
-    const char *remedy = step ? steps_remedy(step) : NULL;
-
-    /* A server may have had a say in it. */
-    fprintf(stderr, "retort: %s\n", sanitise_name(e->text, plain, sizeof(plain)));
-    if (remedy)
-        fprintf(stderr, "retort: remedy: %s\n", remedy);
-    else if (step)
-        fprintf(stderr, "retort: \"retort doctor\" tries every layer and says what helps\n");
-    return EXIT_RETORT_FAILED;
 }

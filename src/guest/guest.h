@@ -12,7 +12,7 @@
 
 #include "base/err.h"
 #include "base/limits.h"
-#include "cli/owner.h"
+#include "guest/owner.h"
 #include "session/session.h"
 
 /* Who looks on while a cell runs. */

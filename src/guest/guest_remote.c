@@ -19,8 +19,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/path.h"
-#include "cli/export.h"
-#include "cli/remote.h"
+#include "guest/remote.h"
 #include "session/sanitise.h"
 #include "wire/proto.h"
 

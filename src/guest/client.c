@@ -1,5 +1,5 @@
 /* client: see client.h. */
-#include "cli/client.h"
+#include "guest/client.h"
 
 #include <curl/curl.h>
 #include <errno.h>
@@ -15,7 +15,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "cli/cli.h"
 
 #define CONNECT_SECONDS 15L
 #define SILENCE_SECONDS 60L /* a stream has a comment every 10 */

@@ -1,5 +1,5 @@
 /* address: see address.h. */
-#include "cli/address.h"
+#include "guest/address.h"
 
 #include <curl/curl.h>
 #include <fcntl.h>

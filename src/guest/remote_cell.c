@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli/remote.h"
+#include "guest/remote.h"
 #include "session/sanitise.h"
 #include "session/cell.h"
 #include "session/cell_from_json.h"

@@ -8,9 +8,9 @@
 
 #include <jansson.h>
 
-#include "cli/client.h"
-#include "cli/events.h"
-#include "cli/guest.h"
+#include "guest/client.h"
+#include "guest/events.h"
+#include "guest/guest.h"
 
 #define REMOTE_ID_MAX 128
 

@@ -1,5 +1,5 @@
 /* guest_local: a guest in a box of our own keeper's. */
-#include "cli/guest.h"
+#include "guest/guest.h"
 
 #include <errno.h>
 #include <string.h>

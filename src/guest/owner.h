@@ -10,9 +10,9 @@
 
 #include "base/err.h"
 #include "base/limits.h"
-#include "cli/address.h"
-#include "cli/client.h"
-#include "cli/outlet.h"
+#include "guest/address.h"
+#include "guest/client.h"
+#include "guest/outlet.h"
 #include "keeper/keeper.h"
 #include "session/session.h"
 
@@ -72,10 +72,3 @@ int owner_turn(struct owner *o, int input_fd, struct err *e);
 void owner_wait(struct owner *o, const bool *flag, int timeout_ms);
 /* The server cannot be reached any more: owner_turn says so from now on. */
 void owner_lose(struct owner *o, const struct err *why);
-
-/* Say that retort itself failed, with the remedy where the failing step has one. Returns
- * EXIT_RETORT_FAILED. */
-int owner_failed(const struct err *e);
-
-/* The name of the set-up step in an error's text ("… step NAME: …"), or NULL. `ret` holds it. */
-const char *failed_step(const struct err *e, char *ret, size_t size);

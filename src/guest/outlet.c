@@ -1,5 +1,5 @@
 /* outlet: see outlet.h. */
-#include "cli/outlet.h"
+#include "guest/outlet.h"
 
 #include <errno.h>
 #include <poll.h>

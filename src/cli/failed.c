@@ -1,0 +1,36 @@
+/* failed: see failed.h. */
+#include "cli/failed.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "box/steps.h"
+#include "cli/cli.h"
+#include "session/sanitise.h"
+
+const char *failed_step(const struct err *e, char *ret, size_t size)
+{
+    const char *at = strstr(e->text, "step ");
+    size_t len = at ? strcspn(at + 5, ": ") : 0;
+
+    if (len == 0 || len >= size || at[5 + len] != ':')
+        return NULL;
+    memcpy(ret, at + 5, len);
+    ret[len] = '\0';
+    return ret;
+}
+
+int owner_failed(const struct err *e)
+{
+    char name[64], plain[sizeof(e->text)];
+    const char *step = failed_step(e, name, sizeof(name));
+    const char *remedy = step ? steps_remedy(step) : NULL;
+
+    /* A server may have had a say in it. */
+    fprintf(stderr, "retort: %s\n", sanitise_name(e->text, plain, sizeof(plain)));
+    if (remedy)
+        fprintf(stderr, "retort: remedy: %s\n", remedy);
+    else if (step)
+        fprintf(stderr, "retort: \"retort doctor\" tries every layer and says what helps\n");
+    return EXIT_RETORT_FAILED;
+}
