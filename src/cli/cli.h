@@ -11,6 +11,7 @@
  *   options.c       the command line of a verb
  *   environment.c   from --environment to an interpreter
  *   program.c       the text to run
+ *   uploads.c       the files of -f
  *   place.c         where the boxes are: on this host, or on a server
  *   failed.c        what is said where retort itself failed
  *

@@ -5,18 +5,12 @@
  * What can be wrong with the command line is found before anything is started, and is exit
  * status 2.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/fd.h"
-#include "base/path.h"
 #include "cli/cli.h"
 #include "cli/export.h"
 #include "guest/guest.h"
@@ -26,6 +20,7 @@
 #include "cli/place.h"
 #include "cli/program.h"
 #include "cli/show.h"
+#include "cli/uploads.h"
 #include "session/cell_json.h"
 
 const char run_help[] =
@@ -42,21 +37,13 @@ const char run_help[] =
     "Exit status: 0 it ran, 1 it raised, or what it gave to sys.exit; 2 wrong usage,\n"
     "124 time limit, 125 retort failed, 130 Ctrl-C, 137 memory limit.\n";
 
-#define UPLOADS_MAX 1000
 #define RUN_IDLE_S 300 /* how long a server keeps a box whose client was killed */
-
-struct upload {
-    char *name; /* in the workspace */
-    const char *path;
-    int fd;
-};
 
 struct job {
     struct options options;
     const char *code; /* of -c */
     struct buf program;
-    struct upload *uploads;
-    unsigned n_uploads;
+    struct uploads uploads;
     const char *out_dir;
     struct export export;
     struct place place;
@@ -66,39 +53,6 @@ struct job {
 };
 
 /* ---- the command line ---- */
-
-/* "PATH", or "NAME=PATH" unless there is a file that is called so. */
-static int add_upload(struct job *j, char *arg)
-{
-    struct upload u = {.path = arg, .fd = -1};
-    char *equals = strchr(arg, '=');
-    const char *name;
-
-    if (equals && access(arg, F_OK) < 0) {
-        *equals = '\0';
-        name = arg;
-        u.path = equals + 1;
-    } else {
-        const char *slash = strrchr(arg, '/');
-        name = slash ? slash + 1 : arg;
-    }
-    if (path_check(name, strlen(name)))
-        return usage_error("run", "-f: \"%s\" cannot be the name of a file in the workspace", name);
-    for (unsigned i = 0; i < j->n_uploads; i++) {
-        if (strcmp(j->uploads[i].name, name) == 0)
-            return usage_error("run",
-                               "-f: two files would be called \"%s\": rename one as in "
-                               "-f other=%s",
-                               name, u.path);
-    }
-    if (j->n_uploads == UPLOADS_MAX)
-        return usage_error("run", "-f: more than %d files", UPLOADS_MAX);
-    u.name = xstrdup(name);
-    j->uploads = reallocarray(j->uploads, j->n_uploads + 1, sizeof(u));
-    assert_that(j->uploads);
-    j->uploads[j->n_uploads++] = u;
-    return 0;
-}
 
 static int parse(struct job *j, int argc, char **argv)
 {
@@ -120,7 +74,7 @@ static int parse(struct job *j, int argc, char **argv)
             return usage_error("run", "-c can be given once");
         if (c == 'c')
             j->code = optarg;
-        if (c == 'f' && add_upload(j, optarg) != 0)
+        if (c == 'f' && uploads_add(&j->uploads, "run", optarg) != 0)
             return EXIT_USAGE;
         if (c == 'o')
             j->out_dir = optarg;
@@ -154,47 +108,7 @@ static int read_program(struct job *j, int argc, char **argv)
     return program_read(file, &j->program, &e) < 0 ? complain(&e) : 0;
 }
 
-static int open_uploads(struct job *j)
-{
-    struct stat st;
-    struct err e;
-
-    for (unsigned i = 0; i < j->n_uploads; i++) {
-        struct upload *u = &j->uploads[i];
-        u->fd = open(u->path, O_RDONLY | O_CLOEXEC);
-        if (u->fd < 0 || fstat(u->fd, &st) < 0) {
-            err_set(&e, errno, "cannot open %s", u->path);
-            return complain(&e);
-        }
-        if (S_ISDIR(st.st_mode)) {
-            err_set(&e, 0, "%s is a directory: -f takes files", u->path);
-            return complain(&e);
-        }
-    }
-    return 0;
-}
-
 /* ---- running ---- */
-
-/* 0; a set of enum turn; or -1. */
-static int upload(struct job *j, struct err *e)
-{
-    for (unsigned i = 0; i < j->n_uploads; i++) {
-        struct upload *u = &j->uploads[i];
-        int turn = guest_put(&j->guest, u->name, u->fd, e);
-        if (turn > 0)
-            return turn;
-        if (turn < 0) {
-            err_wrap(e, "cannot copy %s into the workspace", u->path);
-            if (e->code == ENOSPC)
-                strncat(e->text, " (raise --disk or --files)",
-                        sizeof(e->text) - strlen(e->text) - 1);
-            return -1;
-        }
-        fd_close(&u->fd);
-    }
-    return 0;
-}
 
 /* How a set of enum turn ends us; 0 where it does not. */
 static int status_of_turn(int turn)
@@ -264,7 +178,7 @@ static void print_json(struct job *j, const struct cell *c)
  * where retort failed. */
 static int run_in_box(struct job *j, struct err *e)
 {
-    int turn = upload(j, e);
+    int turn = uploads_put(&j->uploads, &j->guest, e);
     if (turn != 0)
         return turn < 0 ? -1 : status_of_turn(turn);
     if (guest_start(&j->guest, j->program.data, j->program.len, 0, e) < 0)
@@ -305,8 +219,8 @@ static int prepare(struct job *j, int argc, char **argv)
     struct err e;
     int status = read_program(j, argc, argv);
 
-    if (status == 0)
-        status = open_uploads(j);
+    if (status == 0 && uploads_open(&j->uploads, &e) < 0)
+        status = complain(&e);
     if (status == 0 && place_find(&j->place, &j->options, RUN_IDLE_S, &e) < 0)
         status = complain(&e);
     if (status == 0 && j->out_dir &&
@@ -327,11 +241,7 @@ int verb_run(int argc, char **argv)
         if (status == 0)
             status = run(&j);
     }
-    for (unsigned i = 0; i < j.n_uploads; i++) {
-        fd_close(&j.uploads[i].fd);
-        free(j.uploads[i].name);
-    }
-    free(j.uploads);
+    uploads_done(&j.uploads);
     buf_done(&j.program);
     export_close(&j.export);
     place_done(&j.place);

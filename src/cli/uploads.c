@@ -1,0 +1,93 @@
+/* uploads: see uploads.h. */
+#include "cli/uploads.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "cli/cli.h"
+
+#define UPLOADS_MAX 1000
+
+int uploads_add(struct uploads *u, const char *verb, char *arg)
+{
+    struct upload one = {.path = arg, .fd = -1};
+    char *equals = strchr(arg, '=');
+    const char *name;
+
+    /* A file that is called so is meant before a name for another. */
+    if (equals && access(arg, F_OK) < 0) {
+        *equals = '\0';
+        name = arg;
+        one.path = equals + 1;
+    } else {
+        const char *slash = strrchr(arg, '/');
+        name = slash ? slash + 1 : arg;
+    }
+    if (path_check(name, strlen(name)))
+        return usage_error(verb, "-f: \"%s\" cannot be the name of a file in the workspace", name);
+    for (unsigned i = 0; i < u->n; i++) {
+        if (strcmp(u->list[i].name, name) == 0)
+            return usage_error(verb,
+                               "-f: two files would be called \"%s\": rename one as in "
+                               "-f other=%s",
+                               name, one.path);
+    }
+    if (u->n == UPLOADS_MAX)
+        return usage_error(verb, "-f: more than %d files", UPLOADS_MAX);
+    one.name = xstrdup(name);
+    u->list = reallocarray(u->list, u->n + 1, sizeof(one));
+    assert_that(u->list);
+    u->list[u->n++] = one;
+    return 0;
+}
+
+int uploads_open(struct uploads *u, struct err *e)
+{
+    struct stat st;
+
+    for (unsigned i = 0; i < u->n; i++) {
+        struct upload *one = &u->list[i];
+        one->fd = open(one->path, O_RDONLY | O_CLOEXEC);
+        if (one->fd < 0 || fstat(one->fd, &st) < 0)
+            return err_set(e, errno, "cannot open %s", one->path);
+        if (S_ISDIR(st.st_mode))
+            return err_set(e, 0, "%s is a directory: -f takes files", one->path);
+    }
+    return 0;
+}
+
+int uploads_put(struct uploads *u, struct guest *g, struct err *e)
+{
+    for (unsigned i = 0; i < u->n; i++) {
+        struct upload *one = &u->list[i];
+        (void)lseek(one->fd, 0, SEEK_SET); /* a pipe has only one reading */
+        int turn = guest_put(g, one->name, one->fd, e);
+        if (turn > 0)
+            return turn;
+        if (turn < 0) {
+            err_wrap(e, "cannot copy %s into the workspace", one->path);
+            if (e->code == ENOSPC)
+                strncat(e->text, " (raise --disk or --files)",
+                        sizeof(e->text) - strlen(e->text) - 1);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+void uploads_done(struct uploads *u)
+{
+    for (unsigned i = 0; i < u->n; i++) {
+        fd_close(&u->list[i].fd);
+        free(u->list[i].name);
+    }
+    free(u->list);
+    *u = (struct uploads){0};
+}

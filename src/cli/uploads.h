@@ -1,0 +1,25 @@
+/* uploads: the files of -f, on their way into a workspace. */
+#pragma once
+
+#include "base/err.h"
+#include "guest/guest.h"
+
+struct upload {
+    char *name; /* in the workspace */
+    const char *path;
+    int fd;
+};
+
+struct uploads {
+    struct upload *list;
+    unsigned n;
+};
+
+/* The argument of one -f, which is written to: "PATH", or "NAME=PATH". 0, or EXIT_USAGE after a message. */
+int uploads_add(struct uploads *u, const char *verb, char *arg);
+/* Open them all: what cannot be read is found before anything is started. */
+int uploads_open(struct uploads *u, struct err *e);
+/* Copy them into the workspace; they are read from their beginning, so that a second box can have them too where
+ * they are files and not pipes. 0; a set of enum turn that said to stop; or -1. */
+int uploads_put(struct uploads *u, struct guest *g, struct err *e);
+void uploads_done(struct uploads *u);
