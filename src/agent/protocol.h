@@ -1,0 +1,47 @@
+/* protocol: what is said to a model and how it is understood, for each of the four APIs.
+ *
+ *     protocol_chat.c        chat completions: OpenAI's older API, and everybody's who is compatible with it
+ *     protocol_responses.c   OpenAI's Responses
+ *     protocol_messages.c    Anthropic's Messages
+ *     protocol_gemini.c      Google's generateContent
+ *
+ * Nothing here does I/O: a request is a JSON body, and an answer comes as server-sent events or as one
+ * body. What a server sends is hostile: every member may be missing or of another type, and reply.h bounds
+ * what is kept of it.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "agent/model.h"
+#include "agent/reply.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+struct request {
+    const char *system;
+    const json_t *talk;
+    bool stream;
+};
+
+struct protocol {
+    const char *name; /* "chat", "responses", "messages", "gemini" */
+    /* From the base URL on, as "/chat/completions". */
+    void (*path)(const struct model *m, bool stream, struct buf *ret);
+    /* The header with the key, without a newline, and others that it wants, each by `add`. */
+    void (*headers)(const struct model *m, void (*add)(void *ctx, const char *line), void *ctx);
+    json_t *(*body)(const struct model *m, const struct request *r);
+    /* One event. -1: the server said that it failed, or nothing can be made of it. */
+    int (*event)(struct reply *r, const char *name, const char *data, size_t len, struct err *e);
+    /* An answer that came in one piece. */
+    int (*whole)(struct reply *r, const json_t *body, struct err *e);
+};
+
+extern const struct protocol protocol_chat, protocol_responses, protocol_messages, protocol_gemini;
+/* NULL: there is none of that name. */
+const struct protocol *protocol_find(const char *name);
+
+/* The message of an error body in any of their shapes, or NULL. */
+const char *protocol_error(const json_t *body);
