@@ -188,12 +188,21 @@ static void open_paths(struct cloned *c)
     }
 }
 
-/* Our command line has paths of the host, and whoever is cloned from us has it too: every init would show it to its
- * guest in /proc/1/cmdline. The arguments are in memory where the kernel says, and nothing here points there. */
+/* What the kernel put above our stack, which nothing here points to any more. */
+static void wipe(unsigned long start, unsigned long end)
+{
+    memset((void *)start, 0, end - start); /* NOLINT: an address as the kernel writes it */
+}
+
+/* Our command line has paths of the host, and our environment may have keys of whoever started us; whoever is
+ * cloned from us has both in its memory: every init would show the one to its guest in /proc/1/cmdline, and a
+ * guest that finds a way into its init would find the other. So they are written over before the first box. */
 static int step_command_line(void *ctx, struct err *e)
 {
     static const char name[] = "retort";
-    unsigned long start = 0, end = 0;
+    unsigned long arg_start = 0, arg_end = 0, env_start = 0, env_end = 0;
+    const char *injected = getenv("RETORT_FAULT");
+    cleanup_free char *fault = injected ? xstrdup(injected) : NULL;
     char text[1024];
     (void)ctx;
 
@@ -202,11 +211,16 @@ static int step_command_line(void *ctx, struct err *e)
     const char *at = strrchr(text, ')'); /* the name before it may have anything in it */
     for (unsigned field = 2; at && field < 48; field++)
         at = strchr(at + 1, ' ');
-    if (!at || sscanf(at, "%lu %lu", &start, &end) != 2 || start == 0 || end <= start)
+    if (!at || sscanf(at, "%lu %lu %lu %lu", &arg_start, &arg_end, &env_start, &env_end) != 4 ||
+        arg_start == 0 || arg_end <= arg_start || env_end < env_start)
         return err_set(e, 0, "/proc/self/stat does not say where the arguments are");
-    char *arguments = (char *)start; /* NOLINT: an address as the kernel writes it */
-    memset(arguments, 0, end - start);
-    memcpy(arguments, name, end - start < sizeof(name) ? end - start - 1 : sizeof(name));
+    clearenv();
+    wipe(env_start, env_end);
+    wipe(arg_start, arg_end);
+    size_t room = arg_end - arg_start;
+    memcpy((void *)arg_start, name, room < sizeof(name) ? room - 1 : sizeof(name)); /* NOLINT */
+    if (fault && setenv("RETORT_FAULT", fault, 1) < 0)
+        return err_set(e, errno, "setenv");
     return 0;
 }
 
