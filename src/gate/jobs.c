@@ -322,10 +322,7 @@ static struct cell *undone(struct job *j, struct cell *c)
 {
     struct cell *failed = j->failed;
 
-    failed->restored = c->restored;
-    failed->restored_to = c->restored_to;
-    failed->undone = c->restored;
-    failed->session_ended = c->session_ended;
+    cell_undone(failed, c);
     j->failed = NULL;
     cell_free(c);
     return failed;

@@ -44,10 +44,10 @@ void guest_close(struct guest *g)
 {
     if (g->ways)
         g->ways->close(g);
-    if (g->cell)
-        cell_free(g->cell);
+    cell_free(g->cell);
+    cell_free(g->undoing);
     g->ways = NULL;
-    g->cell = NULL;
+    g->cell = g->undoing = NULL;
 }
 
 int guest_start(struct guest *g, const char *code, size_t len, uint64_t timeout_ms, struct err *e)
@@ -75,6 +75,11 @@ int guest_get(struct guest *g, const char *path, int scratch, uint64_t max, int 
               struct err *e)
 {
     return g->ways->get(g, path, scratch, max, ret_fd, e);
+}
+
+int guest_list(struct guest *g, file_listed *entry, void *ctx, struct err *e)
+{
+    return g->ways->list(g, entry, ctx, e);
 }
 
 int guest_check(struct guest *g, const char *code, size_t len, int *ret_state, char **ret_indent,

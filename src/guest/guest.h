@@ -36,6 +36,7 @@ struct guest_ways {
     int (*put)(struct guest *g, const char *name, int fd, struct err *e);
     int (*get)(struct guest *g, const char *path, int scratch, uint64_t max, int *ret_fd,
                struct err *e);
+    int (*list)(struct guest *g, file_listed *entry, void *ctx, struct err *e);
     int (*check)(struct guest *g, const char *code, size_t len, int *ret_state, char **ret_indent,
                  struct err *e);
     int (*points)(struct guest *g, point_listed *point, void *ctx, struct err *e);
@@ -51,6 +52,8 @@ struct guest {
     struct session *session;       /* guest_local's */
     struct remote *remote;         /* guest_remote's */
     struct cell *cell;             /* the finished one, until it is taken */
+    bool undo;                     /* for whoever holds it: a cell that fails leaves no trace */
+    struct cell *undoing;          /* one that has failed, until nothing is left of it */
     uint32_t at;                   /* its state is that after this cell */
     uint32_t next;                 /* the number of its next one */
     bool opened, failed;
@@ -82,6 +85,10 @@ int guest_put(struct guest *g, const char *name, int fd, struct err *e);
  * `scratch` is a directory where it may lie without a name. */
 int guest_get(struct guest *g, const char *path, int scratch, uint64_t max, int *ret_fd,
               struct err *e);
+
+/* `entry` for each regular file of the workspace, in the order of their paths. 0; a set of enum turn that said to
+ * stop; or -1. */
+int guest_list(struct guest *g, file_listed *entry, void *ctx, struct err *e);
 
 /* Is this a complete piece of Python? See session_check. */
 int guest_check(struct guest *g, const char *code, size_t len, int *ret_state, char **ret_indent,

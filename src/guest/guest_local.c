@@ -6,7 +6,7 @@
 
 #include "wire/proto.h"
 
-#define POINTS_MS 30000
+#define LIST_MS 30000
 
 static void on_opened(void *ctx, struct session *s, const struct err *e)
 {
@@ -41,9 +41,19 @@ static void on_display(void *ctx, struct session *s, const struct output *o)
 static void on_done(void *ctx, struct session *s, struct cell *c)
 {
     struct guest *g = ctx;
+    struct err ignored;
 
-    (void)s;
     assert_that(!g->cell);
+    if (g->undoing) {
+        cell_undone(g->undoing, c);
+        cell_free(c);
+        c = g->undoing;
+        g->undoing = NULL;
+    } else if (g->undo && c->n > 0 && c->status != CELL_OK && !c->session_ended &&
+               session_rollback(s, c->n - 1, &ignored) == 0) {
+        g->undoing = c; /* and this is called again */
+        return;
+    }
     g->cell = c;
 }
 
@@ -95,7 +105,8 @@ static void local_close(struct guest *g)
 static int local_start(struct guest *g, const char *code, size_t len, uint64_t timeout_ms,
                        struct err *e)
 {
-    return session_run(g->session, code, len, timeout_ms, e);
+    return g->undo ? session_run_undoable(g->session, code, len, timeout_ms, e)
+                   : session_run(g->session, code, len, timeout_ms, e);
 }
 
 static void local_interrupt(struct guest *g)
@@ -128,8 +139,10 @@ static int local_check(struct guest *g, const char *code, size_t len, int *ret_s
     return session_check(g->session, code, len, ret_state, ret_indent, e);
 }
 
+/* A list that init tells, of states or of files. */
 struct listing {
     point_listed *point;
+    file_listed *entry;
     void *ctx;
     bool answered;
     struct err e;
@@ -142,6 +155,13 @@ static void on_point(void *ctx, const struct session_point *p)
     l->point(l->ctx, p);
 }
 
+static void on_entry(void *ctx, const char *path, uint64_t size, uint64_t mtime_ns)
+{
+    struct listing *l = ctx;
+
+    l->entry(l->ctx, path, size, mtime_ns);
+}
+
 static void on_listed(void *ctx, const struct file_answer *a)
 {
     struct listing *l = ctx;
@@ -151,20 +171,31 @@ static void on_listed(void *ctx, const struct file_answer *a)
         l->e = *a->e;
 }
 
-static int local_points(struct guest *g, point_listed *point, void *ctx, struct err *e)
+static int wait_for_list(struct guest *g, struct listing *l, struct file_request *r, struct err *e)
 {
-    struct listing l = {.point = point, .ctx = ctx};
-    struct file_request *r = session_ask_points(g->session, on_point, on_listed, &l, e);
-
     if (!r)
         return -1;
-    owner_wait(g->owner, &l.answered, POINTS_MS);
-    if (!l.answered) {
+    owner_wait(g->owner, &l->answered, LIST_MS);
+    if (!l->answered) {
         session_file_cancel(r);
         return err_set(e, ETIMEDOUT, "the box does not answer");
     }
-    *e = l.e;
-    return l.e.text[0] ? -1 : 0;
+    *e = l->e;
+    return l->e.text[0] ? -1 : 0;
+}
+
+static int local_points(struct guest *g, point_listed *point, void *ctx, struct err *e)
+{
+    struct listing l = {.point = point, .ctx = ctx};
+
+    return wait_for_list(g, &l, session_ask_points(g->session, on_point, on_listed, &l, e), e);
+}
+
+static int local_list(struct guest *g, file_listed *entry, void *ctx, struct err *e)
+{
+    struct listing l = {.entry = entry, .ctx = ctx};
+
+    return wait_for_list(g, &l, session_ask_list(g->session, on_entry, on_listed, &l, e), e);
 }
 
 static int rolled_back(const struct cell *c, struct err *e)
@@ -202,6 +233,7 @@ const struct guest_ways guest_local = {
     .ended = local_ended,
     .put = local_put,
     .get = local_get,
+    .list = local_list,
     .check = local_check,
     .points = local_points,
     .rollback = local_rollback,

@@ -29,6 +29,8 @@
 #define LEAVE_MS                                                                                   \
     1000 /* for the same with a cell in it, which the server ends without us, and after a signal */
 #define INDENT_MAX 1024
+#define LIST_PAGE 200   /* paths are up to 4 KiB long, and an answer is collected up to 1 MiB */
+#define LIST_PAGES 1000 /* a server that always has a next one ends here */
 
 /* ---- what an answer says ---- */
 
@@ -477,6 +479,56 @@ static int remote_get(struct guest *g, const char *path, int scratch, uint64_t m
     return 0;
 }
 
+/* One page of the list. *ret_next is where the next begins, or NULL. */
+static int take_page(const struct call *call, file_listed *entry, void *ctx, char **ret_next,
+                     struct err *e)
+{
+    json_t *j = json_loadb(call->body.data ? call->body.data : "", call->body.len, 0, NULL), *file;
+    const json_t *data = json_object_get(j, "data");
+    const char *next = json_string_value(json_object_get(j, "next"));
+    bool good = json_is_array(data);
+    size_t i;
+
+    json_array_foreach(data, i, file)
+    {
+        const char *path = remote_text(file, "path");
+        json_int_t size = json_integer_value(json_object_get(file, "size"));
+        int64_t modified_ms = 0;
+        good = good && !path_check(path, strlen(path)) && size >= 0;
+        clock_from_text(remote_text(file, "modified_at"), &modified_ms);
+        if (good)
+            entry(ctx, path, (uint64_t)size, (uint64_t)modified_ms * 1000000);
+    }
+    *ret_next = good && next ? xstrdup(next) : NULL;
+    json_decref(j);
+    return good ? 0 : err_set(e, 0, "the server's list of files cannot be understood");
+}
+
+static int remote_list(struct guest *g, file_listed *entry, void *ctx, struct err *e)
+{
+    cleanup_free char *after = NULL;
+
+    for (unsigned page = 0; page == 0 || (after && page < LIST_PAGES); page++) {
+        cleanup_buf struct buf what = {0};
+        buf_add_fmt(&what, "/files?limit=%d", LIST_PAGE);
+        if (after) {
+            buf_add_text(&what, "&after=");
+            call_add_path(&what, after);
+        }
+        free(after);
+        after = NULL;
+        cleanup_call struct call *call = remote_call(g->remote, "GET", buf_text(&what), NULL);
+        int turn = remote_wait(g, call, e);
+        if (turn != 0)
+            return turn;
+        if (call->status != 200)
+            return remote_call_failed(call, e);
+        if (take_page(call, entry, ctx, &after, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 const struct guest_ways guest_remote = {
     .open = remote_open,
     .fork = remote_fork,
@@ -487,6 +539,7 @@ const struct guest_ways guest_remote = {
     .ended = remote_ended,
     .put = remote_put,
     .get = remote_get,
+    .list = remote_list,
     .check = remote_check,
     .points = remote_points,
     .rollback = remote_rollback,

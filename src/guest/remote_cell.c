@@ -208,10 +208,12 @@ static void cell_over(void *ctx)
         return; /* see after() */
     }
     r->cell = NULL;
-    if (c)
+    if (c) {
         complete(r, c);
-    else
+        c->undone = g->undo && c->restored;
+    } else {
         remote_call_failed(call, &e);
+    }
     if (!c && call->status == 200)
         err_set(&e, 0, "the server did not run the cell to its end%s%s", r->why[0] ? ": " : "",
                 r->why);
@@ -241,6 +243,8 @@ static char *cell_text(const struct remote *r)
         json_object_set_new(j, "timeout", json_string("none"));
     else if (r->timeout_ms)
         json_object_set_new(j, "timeout", json_real((double)r->timeout_ms / 1000));
+    if (r->guest->undo)
+        json_object_set_new(j, "on_error", json_string("rollback"));
     return remote_dump(j);
 }
 

@@ -140,3 +140,10 @@ void cell_add_file(struct cell *c, const struct file_note *note)
     }
     c->files[c->n_files++] = *note;
 }
+
+void cell_undone(struct cell *c, const struct cell *rollback)
+{
+    c->restored = c->undone = rollback->restored;
+    c->restored_to = rollback->restored_to;
+    c->session_ended = rollback->session_ended;
+}

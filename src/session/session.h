@@ -125,6 +125,8 @@ struct cell {
     bool undone; /* on purpose, with its files */
 };
 void cell_free(struct cell *c);
+/* It has failed, and this is the cell of going back to before it. */
+void cell_undone(struct cell *c, const struct cell *rollback);
 
 /* ---- sessions ---- */
 
