@@ -135,7 +135,7 @@ static int run(struct env *v)
     if (r > 0)
         r = err_set(&e, EINTR, "stopped");
     if (r == 0)
-        r = guest_environment(&g, &found, &e);
+        r = guest_environment(&g, v->prompt, &found, &e);
     guest_close(&g);
     owner_stop(&owner);
     if (r < 0)

@@ -131,11 +131,11 @@ int guest_ask(struct guest *g, const char *code, struct cell **ret, struct err *
     return 0;
 }
 
-int guest_environment(struct guest *g, json_t **ret, struct err *e)
+int guest_environment(struct guest *g, bool brief, json_t **ret, struct err *e)
 {
     struct cell *c;
 
-    if (guest_ask(g, ENVIRONMENT_CODE, &c, e) < 0)
+    if (guest_ask(g, brief ? ENVIRONMENT_BRIEF_CODE : ENVIRONMENT_CODE, &c, e) < 0)
         return -1;
     json_t *found = cell_environment_json(c);
     if (!found)

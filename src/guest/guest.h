@@ -104,7 +104,7 @@ int guest_rollback(struct guest *g, uint32_t n, struct err *e);
  * signal said to stop. The cell is the caller's. */
 int guest_ask(struct guest *g, const char *code, struct cell **ret, struct err *e);
 
-/* What there is in its environment (see cell_environment_json), asked in a cell. */
-int guest_environment(struct guest *g, json_t **ret, struct err *e);
+/* What there is in its environment (see cell_environment_json), asked in a cell. `brief`: for its description. */
+int guest_environment(struct guest *g, bool brief, json_t **ret, struct err *e);
 
 struct cell *guest_take(struct guest *g);

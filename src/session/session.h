@@ -227,6 +227,8 @@ int session_variables(struct session *s, uint64_t timeout_ms, struct err *e);
  * cell_environment_json reads it. */
 #define ENVIRONMENT_TYPE "application/vnd.retort.environment+json"
 #define ENVIRONMENT_CODE "import retort_kernel.inventory\nretort_kernel.inventory.show()"
+/* The same, quickly: for "description" alone. */
+#define ENVIRONMENT_BRIEF_CODE "import retort_kernel.inventory\nretort_kernel.inventory.show(True)"
 
 /* ---- states that are kept ---- */
 

@@ -26,24 +26,26 @@ TOLD_MAX = 80  # libraries that the paragraph names
 TOOLS = {"pip", "ipython"}  # which it does not: models take them for granted
 
 
-def show():
+def show(brief=False):
     from IPython.display import display
-    display({TYPE: json.dumps(collect())}, raw=True)
+    display({TYPE: json.dumps(collect(brief))}, raw=True)
 
 
-def collect():
-    found = {"python": platform.python_version(), "libraries": _libraries(), "commands": _commands(),
+def collect(brief):
+    """`brief`: with those versions only that the paragraph tells, which is ten times as quick."""
+    found = {"python": platform.python_version(), "libraries": _libraries(brief), "commands": _commands(brief),
              "wheels": installs.wheels()[:OTHERS_MAX]}
     return {**found, "description": describe(found)}
 
 
 # ---- libraries ----
 
-def _libraries():
+def _libraries(brief):
     found = []
     for entry in libraries.read():
         if isinstance(entry, libraries.Library) and libraries.is_there(entry.module):
-            found.append(_library(entry.name, entry.module, _version(entry), entry.group, entry.words))
+            version = "" if brief and installs.plain(entry.name) not in MAIN else _version(entry)
+            found.append(_library(entry.name, entry.module, version, entry.group, entry.words))
     return found + _others({installs.plain(each["name"]) for each in found})
 
 
@@ -83,9 +85,9 @@ def _module(distribution, name):
 
 # ---- commands ----
 
-def _commands():
+def _commands(brief):
     """All are asked at once: the largest takes as long as the others together."""
-    asked = [(entry, _ask(entry)) for entry in libraries.read()
+    asked = [(entry, None if brief else _ask(entry)) for entry in libraries.read()
              if isinstance(entry, libraries.Command) and shutil.which(entry.name)]
     return [{"name": entry.name, "version": _answer(child), "group": entry.group, "about": entry.words}
             for entry, child in asked]
@@ -97,6 +99,8 @@ def _ask(entry):
 
 
 def _answer(child):
+    if child is None:
+        return ""
     try:
         text = child.communicate(timeout=PATIENCE)[0].decode("utf-8", "replace")
     except subprocess.TimeoutExpired:
