@@ -71,3 +71,37 @@ struct agent_answer {
     double cost;
 };
 void agent_answer_done(struct agent_answer *a);
+
+struct agent;
+
+struct agent_options {
+    struct owner *owner;
+    struct guest *guest;   /* open, with its files in it */
+    struct client *client; /* for the model's server */
+    struct model *model;
+    const struct agent_view *view;
+    struct agent_bounds bounds;
+    bool clean_retries; /* a cell that fails is undone */
+    unsigned summary;   /* bytes of a cell that the model gets */
+    char *environment;  /* a paragraph, taken over; or NULL */
+    /* Each message as it is added, for a transcript; may be NULL. */
+    void (*added)(void *ctx, const json_t *message);
+    void *ctx;
+};
+
+/* The defaults of the bounds. */
+void agent_bounds_default(struct agent_bounds *b);
+
+struct agent *agent_new(const struct agent_options *o);
+void agent_free(struct agent *a);
+/* Who is told of what the guest's cells show: for guest_open. */
+const struct guest_view *agent_guest_view(struct agent *a);
+
+/* Go on from an earlier conversation (talk.h), checked here. Before the first question. */
+int agent_resume(struct agent *a, const json_t *talk, struct err *e);
+/* Does the last question have no answer yet? Then agent_answer with NULL goes on with it. */
+bool agent_is_asked(const struct agent *a);
+
+/* One question, until it is answered or something ends it: 0, and `ret` says how. -1: the model or the box cannot be
+ * reached. The conversation can go on after both. A set of enum turn (TURN_STOP, TURN_CLOSED): leave. */
+int agent_answer(struct agent *a, const char *question, struct agent_answer *ret, struct err *e);

@@ -11,16 +11,6 @@
 #include "session/cell_json.h"
 #include "session/utf8.h"
 
-size_t display_length(json_t *output)
-{
-    json_t *data = json_object_get(output, "data");
-    size_t length = 0;
-
-    for (void *at = json_object_iter(data); at; at = json_object_iter_next(data, at))
-        length += json_string_length(json_object_iter_value(at));
-    return length;
-}
-
 static uint64_t json_size(const json_t *j)
 {
     return json_dumpb(j, NULL, 0, CELL_JSON_FLAGS | JSON_ENCODE_ANY);
@@ -74,7 +64,7 @@ static uint64_t fit_text(json_t *cell, json_t *owner, const char *key, uint64_t 
 
 static size_t length_of(json_t *output, const json_t *text)
 {
-    return text ? json_string_length(text) : display_length(output);
+    return text ? json_string_length(text) : cell_display_length(output);
 }
 
 /* False: there is no room for even the least of it. */

@@ -3,11 +3,8 @@
 #pragma once
 
 #include <jansson.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* Cut the cell (cell_json) until its text of JSON has some `max` bytes, beside the few hundred that every cell
  * has. Texts are cut, displays lose their data, and what does not fit even so is left out; "cut" says what. */
 void journal_fit(json_t *cell, uint64_t max);
-/* Of a display as JSON: what its parts have together. */
-size_t display_length(json_t *output);

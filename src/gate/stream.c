@@ -8,12 +8,10 @@
 
 #include "base/clock.h"
 #include "gate/inside.h"
-#include "gate/journal.h"
 #include "session/cell_json.h"
 
 #define TEXT_WAITING_MAX (32u << 20)
 #define DISPLAYS_WAITING_MAX (4u << 20)
-#define LARGE (64u << 10) /* displays over it are not sent a second time */
 #define COMMENT_MS 10000
 #define BLOCK (64u << 10)
 
@@ -156,37 +154,9 @@ void stream_error(struct stream *s, const struct cell *c)
     json_decref(j);
 }
 
-/* The cell with large displays left out that the client has already; NULL: there is none. */
-static json_t *without_shown(const struct stream *s, json_t *cell)
-{
-    json_t *outputs = json_object_get(cell, "outputs"), *kept = NULL;
-    unsigned display = 0;
-
-    for (size_t i = 0; i < json_array_size(outputs); i++) {
-        json_t *output = json_array_get(outputs, i);
-        if (!json_object_get(output, "data"))
-            continue;
-        bool shown = display < s->n_shown && s->shown[display];
-        display++;
-        if (!shown || display_length(output) <= LARGE)
-            continue;
-        if (!kept)
-            kept = json_copy(outputs);
-        json_t *brief = json_copy(output);
-        json_object_set_new(brief, "data", json_object());
-        json_object_set_new(brief, "streamed", json_true());
-        json_array_set_new(kept, i, brief);
-    }
-    if (!kept)
-        return NULL;
-    json_t *brief = json_copy(cell);
-    json_object_set_new(brief, "outputs", kept);
-    return brief;
-}
-
 void stream_end(struct stream *s, json_t *cell, const struct buf *text)
 {
-    json_t *brief = without_shown(s, cell);
+    json_t *brief = cell_json_without(cell, s->shown, s->n_shown);
 
     s->over = true;
     if (brief) {

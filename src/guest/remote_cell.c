@@ -14,11 +14,11 @@
 #include "session/sanitise.h"
 #include "session/cell.h"
 #include "session/cell_from_json.h"
+#include "session/cell_json.h"
 
 #define EVENT_BASE (256u << 20) /* displays (64 MiB) and code (16 MiB), as JSON */
 #define EVENT_VALUES 1000000u /* a cell with all outputs and files there can be has a fifth of it */
 #define TEXT_MAX (128u << 20) /* of text; what a server would send beyond is no event */
-#define LARGE (64u << 10)     /* the contract's: displays over it are streamed once */
 #define LARGE_ALL (128u << 20) /* bytes of these */
 
 void remote_forget_cell(struct remote *r)
@@ -51,7 +51,7 @@ static void keep_large(struct remote *r, struct output *o)
     /* As the server counts: in base64 where it is not text. */
     for (unsigned i = 0; i < o->n_parts; i++)
         size += o->parts[i].text ? o->parts[i].len : (o->parts[i].len + 2) / 3 * 4;
-    if (size <= LARGE || size > LARGE_ALL - r->large_bytes) {
+    if (size <= CELL_LARGE || size > LARGE_ALL - r->large_bytes) {
         cell_output_done(o);
         return;
     }

@@ -306,3 +306,43 @@ json_t *cell_environment_json(const struct cell *c)
     json_decref(found);
     return NULL;
 }
+
+/* ---- for who has had a part of it ---- */
+
+size_t cell_display_length(const json_t *output)
+{
+    const char *key;
+    json_t *value;
+    size_t length = 0;
+
+    json_object_foreach(json_object_get(output, "data"), key, value) length +=
+        json_string_length(value);
+    return length;
+}
+
+json_t *cell_json_without(json_t *cell, const bool *shown, unsigned n)
+{
+    json_t *outputs = json_object_get(cell, "outputs"), *kept = NULL;
+    unsigned display = 0;
+
+    for (size_t i = 0; i < json_array_size(outputs); i++) {
+        json_t *output = json_array_get(outputs, i);
+        if (!json_object_get(output, "data"))
+            continue;
+        bool had = !shown || (display < n && shown[display]);
+        display++;
+        if (!had || cell_display_length(output) <= CELL_LARGE)
+            continue;
+        if (!kept)
+            kept = json_copy(outputs);
+        json_t *brief = json_copy(output);
+        json_object_set_new(brief, "data", json_object());
+        json_object_set_new(brief, "streamed", json_true());
+        json_array_set_new(kept, i, brief);
+    }
+    if (!kept)
+        return NULL;
+    json_t *brief = json_copy(cell);
+    json_object_set_new(brief, "outputs", kept);
+    return brief;
+}

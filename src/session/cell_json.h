@@ -6,6 +6,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "session/session.h"
 
@@ -17,6 +18,12 @@ json_t *cell_json(const struct cell *c, size_t summary);
 /* What its end means to an owner of the session who is elsewhere: "exit" where the code left, or a signal
  * ended it, and "session_ended". */
 void cell_json_add_end(json_t *cell, const struct cell *c);
+/* Bytes that a display shows. */
+size_t cell_display_length(const json_t *output);
+/* A copy in which displays over CELL_LARGE have no data and are "streamed", for who has had them: `shown` says of
+ * each display whether that is so, for the first n (NULL: of all). NULL: there is nothing to leave out. */
+#define CELL_LARGE (64u << 10)
+json_t *cell_json_without(json_t *cell, const bool *shown, unsigned n);
 /* Parts of it, for streams. */
 json_t *cell_output_json(const struct output *o);
 json_t *cell_error_json(const struct cell *c);
