@@ -173,6 +173,7 @@ struct session {
     struct session *prev, *next;
     struct limits limits;
     unsigned checkpoints;
+    unsigned sharers; /* see session_share */
     struct session_events events;
     void *ctx;
 
