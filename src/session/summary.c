@@ -102,12 +102,12 @@ static void take_text(struct item *it, const char *text, size_t len, size_t look
 {
     size_t end = look / 2;
 
-    if (len <= look) {
+    if (len <= look + 1) {
         clean(&it->text, text, len);
     } else {
-        it->dropped = len - 2 * end;
+        it->dropped = len - 2 * end - 1;
         clean(&it->text, text, end);
-        buf_add(&it->text, "\n", 1);
+        buf_add(&it->text, "\n", 1); /* in the place of the one */
         cleanup_buf struct buf tail = {0};
         clean(&tail, text + len - end, end);
         buf_add(&it->text, tail.data, tail.len);
@@ -360,6 +360,9 @@ static size_t fair_share(struct list *l, size_t room)
 {
     size_t low = 0, high = room + 1;
 
+    share_at_most(l, SIZE_MAX);
+    if (cost_of_all(l) <= room) /* what is whole needs no words that say it is not */
+        return SIZE_MAX;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
         share_at_most(l, middle);
