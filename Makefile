@@ -1,17 +1,17 @@
 # The front door. Meson builds; everything that is installed is named in tools/packages.
 #
-#   make          build/retort
-#   make environment   all that sessions can have: core documents media more fonts, each a target too
-#   make run      an example in a box: a table, and a picture in build/example; then a server
-#   make test     everything that has to hold
-#   make test-vm  of it, what depends on the kernel, under Debian's own in a virtual machine
-#   make test-all what needs the whole environment
-#   make soak     three minutes of everything that clients do, and nothing may be left of it
-#   make bench    retort beside what you would pick instead, and beside the limit
-#   make asan     unit tests and fuzz seeds under the sanitizers
-#   make fuzz     a minute for each parser of what a box, a client or a server can send
-#   make lint     formatting, static analysis, man pages; make fmt formats
-#   make install  the binary, its runner, the man pages, an example of settings, a systemd unit
+#   make             build/retort
+#   make environment all that sessions can have: core documents media more fonts, each a target too
+#   make run         an example in a box: a table, and a picture in build/example; then a server
+#   make test        everything that has to hold
+#   make test-vm     of it, what depends on the kernel, under Debian's own in a virtual machine
+#   make test-all    what needs the whole environment
+#   make soak        three minutes of everything that clients do, and nothing may be left of it
+#   make bench       retort beside what you would pick instead, and beside the limit
+#   make asan        unit tests and fuzz seeds under the sanitizers
+#   make fuzz        a minute for each parser of what a box, a client or a server can send
+#   make lint        formatting, static analysis, man pages; make fmt formats
+#   make install     the binary, its runner, the man pages, an example of settings, a systemd unit
 
 BUILD ?= build
 export PATH := /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -23,10 +23,11 @@ compile: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet
 
 $(BUILD)/build.ninja:
-	@meson setup $(BUILD) >/dev/null
+	@tools/quietly meson setup $(BUILD)
 
 setup-core:
 	@tools/install build core fonts
+
 # What sessions find: the groups of tools/packages.
 core documents media more fonts:
 	@tools/install $@

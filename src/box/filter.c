@@ -177,6 +177,16 @@ static int refuse(scmp_filter_ctx c, const struct refusal *r, struct err *e)
     return rc < 0 ? err_set(e, -rc, "seccomp argument rule for call %d", r->nr) : 0;
 }
 
+static int refuse_all(scmp_filter_ctx c, const struct refusal *list, size_t n, struct err *e)
+{
+    for (size_t i = 0; i < n; i++)
+        if (refuse(c, &list[i], e) < 0)
+            return -1;
+    return 0;
+}
+
+#define REFUSE_ALL(c, list, e) refuse_all(c, list, sizeof(list) / sizeof(*(list)), e)
+
 /* The first program lets two protocols through; the others that people try get the right error. */
 static int refuse_protocols(scmp_filter_ctx c, struct err *e)
 {
@@ -231,9 +241,8 @@ static int refuse_waiting(scmp_filter_ctx c, struct err *e)
         {SCMP_SYS(ioctl), EPERM, 1, {ARG_IS(1, SIOCSPGRP)}},
     };
 
-    for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++)
-        if (refuse(c, &list[i], e) < 0)
-            return -1;
+    if (REFUSE_ALL(c, list, e) < 0)
+        return -1;
     for (size_t i = 0; i < sizeof(by_number) / sizeof(*by_number); i++) {
         struct refusal r = {by_number[i].nr, EPERM, 1, {ARG_WAITS(by_number[i].pid)}};
         if (refuse(c, &r, e) < 0)
@@ -255,79 +264,79 @@ static int refuse_init(scmp_filter_ctx c, struct err *e)
     return 0;
 }
 
-static int refuse_arguments(scmp_filter_ctx c, struct err *e)
+/* BPF by other doors. */
+static int refuse_bpf(scmp_filter_ctx c, struct err *e)
 {
-    static const uint32_t namespaces[] = {CLONE_NEWNS,  CLONE_NEWCGROUP, CLONE_NEWUTS,
-                                          CLONE_NEWIPC, CLONE_NEWUSER,   CLONE_NEWPID,
-                                          CLONE_NEWNET};
+    static const int options[] = {SO_ATTACH_FILTER, SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF,
+                                  SO_ATTACH_REUSEPORT_EBPF};
+
+    for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
+        struct refusal r = {
+            SCMP_SYS(setsockopt), EPERM, 2, {ARG_IS(1, SOL_SOCKET), ARG_IS(2, options[i])}};
+        if (refuse(c, &r, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Tables of the packet filter, and devices: who enters a branch's box has, until he gives it up, every right over
+ * its empty network, and this code has been broken by such people before. */
+static int refuse_tables(scmp_filter_ctx c, struct err *e)
+{
+    static const struct {
+        uint32_t level, first;
+    } tables[] = {{IPPROTO_IP, 64}, {IPPROTO_IP, 96}, {IPPROTO_IP, 128}, {IPPROTO_IPV6, 64}};
+    /* bonds, bridges and ethtool; VLANs; bridges; tunnels: sixteen requests each */
+    static const uint32_t devices[] = {0x8940, 0x8980, 0x89a0, 0x89f0};
+
+    for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
+        struct scmp_arg_cmp level = ARG_IS(1, tables[i].level), name = TABLES(2, tables[i].first);
+        struct refusal set = {SCMP_SYS(setsockopt), EPERM, 2, {level, name}};
+        struct refusal get = {SCMP_SYS(getsockopt), EPERM, 2, {level, name}};
+        if (refuse(c, &set, e) < 0 || refuse(c, &get, e) < 0)
+            return -1;
+    }
+    for (size_t i = 0; i < sizeof(devices) / sizeof(*devices); i++) {
+        struct refusal r = {
+            SCMP_SYS(ioctl), EPERM, 1, {SCMP_CMP(1, SCMP_CMP_MASKED_EQ, 0xfffffff0u, devices[i])}};
+        if (refuse(c, &r, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* A corner of sockets that has been broken before. */
+static int refuse_out_of_band(scmp_filter_ctx c, struct err *e)
+{
     const struct refusal list[] = {
-        /* typing into a terminal that somebody else reads */
-        {SCMP_SYS(ioctl), EPERM, 1, {ARG_IS(1, TIOCSTI)}},
-        {SCMP_SYS(ioctl), EPERM, 1, {ARG_IS(1, TIOCLINUX)}},
-        /* BPF by other doors */
-        {SCMP_SYS(setsockopt), EPERM, 2, {ARG_IS(1, SOL_SOCKET), ARG_IS(2, SO_ATTACH_FILTER)}},
-        {SCMP_SYS(setsockopt), EPERM, 2, {ARG_IS(1, SOL_SOCKET), ARG_IS(2, SO_ATTACH_BPF)}},
-        {SCMP_SYS(setsockopt),
-         EPERM,
-         2,
-         {ARG_IS(1, SOL_SOCKET), ARG_IS(2, SO_ATTACH_REUSEPORT_CBPF)}},
-        {SCMP_SYS(setsockopt),
-         EPERM,
-         2,
-         {ARG_IS(1, SOL_SOCKET), ARG_IS(2, SO_ATTACH_REUSEPORT_EBPF)}},
-        {SCMP_SYS(prctl), EPERM, 1, {ARG_IS(0, PR_SET_MM)}},
-        /* Tables of the packet filter, and devices: who enters a branch's box has, until he gives it up, every
-         * right over its empty network, and this code has been broken by such people before. */
-        {SCMP_SYS(setsockopt), EPERM, 2, {ARG_IS(1, IPPROTO_IP), TABLES(2, 64)}},
-        {SCMP_SYS(setsockopt), EPERM, 2, {ARG_IS(1, IPPROTO_IP), TABLES(2, 96)}},
-        {SCMP_SYS(setsockopt), EPERM, 2, {ARG_IS(1, IPPROTO_IP), TABLES(2, 128)}},
-        {SCMP_SYS(setsockopt), EPERM, 2, {ARG_IS(1, IPPROTO_IPV6), TABLES(2, 64)}},
-        {SCMP_SYS(getsockopt), EPERM, 2, {ARG_IS(1, IPPROTO_IP), TABLES(2, 64)}},
-        {SCMP_SYS(getsockopt), EPERM, 2, {ARG_IS(1, IPPROTO_IP), TABLES(2, 96)}},
-        {SCMP_SYS(getsockopt), EPERM, 2, {ARG_IS(1, IPPROTO_IP), TABLES(2, 128)}},
-        {SCMP_SYS(getsockopt), EPERM, 2, {ARG_IS(1, IPPROTO_IPV6), TABLES(2, 64)}},
-        {SCMP_SYS(ioctl),
-         EPERM,
-         1,
-         {SCMP_CMP(1, SCMP_CMP_MASKED_EQ, 0xfffffff0u, 0x8940)}}, /* bonds, bridges, ethtool */
-        {SCMP_SYS(ioctl),
-         EPERM,
-         1,
-         {SCMP_CMP(1, SCMP_CMP_MASKED_EQ, 0xfffffff0u, 0x8980)}}, /* VLANs */
-        {SCMP_SYS(ioctl),
-         EPERM,
-         1,
-         {SCMP_CMP(1, SCMP_CMP_MASKED_EQ, 0xfffffff0u, 0x89a0)}}, /* bridges */
-        {SCMP_SYS(ioctl),
-         EPERM,
-         1,
-         {SCMP_CMP(1, SCMP_CMP_MASKED_EQ, 0xfffffff0u, 0x89f0)}}, /* tunnels */
-        /* what other boxes have in the page cache could be thrown out, and its absence timed */
-        {SCMP_SYS(fadvise64), 0, 1, {ARG_IS(3, POSIX_FADV_DONTNEED)}},
-        /* protocol modules, and a corner of sockets that has been broken before */
-        {SCMP_SYS(setsockopt), EPERM, 2, {ARG_IS(1, IPPROTO_TCP), ARG_IS(2, TCP_ULP)}},
         {SCMP_SYS(sendto), EOPNOTSUPP, 1, {ARG_HAS(3, MSG_OOB)}},
         {SCMP_SYS(sendmsg), EOPNOTSUPP, 1, {ARG_HAS(2, MSG_OOB)}},
         {SCMP_SYS(sendmmsg), EOPNOTSUPP, 1, {ARG_HAS(3, MSG_OOB)}},
         {SCMP_SYS(recvfrom), EOPNOTSUPP, 1, {ARG_HAS(3, MSG_OOB)}},
         {SCMP_SYS(recvmsg), EOPNOTSUPP, 1, {ARG_HAS(2, MSG_OOB)}},
         {SCMP_SYS(recvmmsg), EOPNOTSUPP, 1, {ARG_HAS(3, MSG_OOB)}},
-        /* other processes' limits: init's, where it has no uid of its own */
-        {SCMP_SYS(prlimit64), EPERM, 2, {SCMP_A0(SCMP_CMP_NE, 0), SCMP_A2(SCMP_CMP_NE, 0)}},
     };
 
-    for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++)
-        if (refuse(c, &list[i], e) < 0)
-            return -1;
+    return REFUSE_ALL(c, list, e);
+}
+
+static int refuse_namespaces(scmp_filter_ctx c, struct err *e)
+{
+    static const uint32_t namespaces[] = {CLONE_NEWNS,  CLONE_NEWCGROUP, CLONE_NEWUTS,
+                                          CLONE_NEWIPC, CLONE_NEWUSER,   CLONE_NEWPID,
+                                          CLONE_NEWNET};
+
     for (size_t i = 0; i < sizeof(namespaces) / sizeof(*namespaces); i++) {
         struct refusal r = {SCMP_SYS(clone), EPERM, 1, {ARG_HAS(0, namespaces[i])}};
         if (refuse(c, &r, e) < 0)
             return -1;
     }
-    if (refuse_init(c, e) < 0 || refuse_protocols(c, e) < 0)
-        return -1;
-    /* The first program lets only three families through; here the others get the error that says
-     * it best. */
+    return 0;
+}
+
+/* The first program lets only three families through; here the others get the error that says it best. */
+static int refuse_families(scmp_filter_ctx c, struct err *e)
+{
     for (int family = 0; family < AF_MAX; family++) {
         struct refusal open = {SCMP_SYS(socket), EAFNOSUPPORT, 1, {ARG_IS(0, family)}};
         struct refusal pair = {SCMP_SYS(socketpair), EAFNOSUPPORT, 1, {ARG_IS(0, family)}};
@@ -337,6 +346,28 @@ static int refuse_arguments(scmp_filter_ctx c, struct err *e)
         if (family != AF_UNIX && refuse(c, &pair, e) < 0)
             return -1;
     }
+    return 0;
+}
+
+static int refuse_arguments(scmp_filter_ctx c, struct err *e)
+{
+    const struct refusal list[] = {
+        /* typing into a terminal that somebody else reads */
+        {SCMP_SYS(ioctl), EPERM, 1, {ARG_IS(1, TIOCSTI)}},
+        {SCMP_SYS(ioctl), EPERM, 1, {ARG_IS(1, TIOCLINUX)}},
+        {SCMP_SYS(prctl), EPERM, 1, {ARG_IS(0, PR_SET_MM)}},
+        /* what other boxes have in the page cache could be thrown out, and its absence timed */
+        {SCMP_SYS(fadvise64), 0, 1, {ARG_IS(3, POSIX_FADV_DONTNEED)}},
+        /* protocol modules */
+        {SCMP_SYS(setsockopt), EPERM, 2, {ARG_IS(1, IPPROTO_TCP), ARG_IS(2, TCP_ULP)}},
+        /* other processes' limits: init's, where it has no uid of its own */
+        {SCMP_SYS(prlimit64), EPERM, 2, {SCMP_A0(SCMP_CMP_NE, 0), SCMP_A2(SCMP_CMP_NE, 0)}},
+    };
+
+    if (REFUSE_ALL(c, list, e) < 0 || refuse_bpf(c, e) < 0 || refuse_tables(c, e) < 0 ||
+        refuse_out_of_band(c, e) < 0 || refuse_namespaces(c, e) < 0 || refuse_init(c, e) < 0 ||
+        refuse_protocols(c, e) < 0 || refuse_families(c, e) < 0)
+        return -1;
     return 0;
 }
 
@@ -401,9 +432,8 @@ static int refuse_making(scmp_filter_ctx c, bool has_memory_cgroup, struct err *
         {SCMP_SYS(setns), EPERM, 1, {SCMP_A2(SCMP_CMP_NE, BOX_BRANCH_WORD)}},
     };
 
-    for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++)
-        if (refuse(c, &list[i], e) < 0)
-            return -1;
+    if (REFUSE_ALL(c, list, e) < 0)
+        return -1;
     for (size_t i = 0; i < sizeof(making) / sizeof(*making); i++) {
         struct refusal r = {making[i].nr, making[i].error, 0, {{0}}};
         if (refuse(c, &r, e) < 0)
@@ -516,9 +546,8 @@ static int refuse_guest(scmp_filter_ctx c, struct err *e)
         {SCMP_SYS(inotify_init1), EMFILE, 0, {{0}}},
     };
 
-    for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++)
-        if (refuse(c, &list[i], e) < 0)
-            return -1;
+    if (REFUSE_ALL(c, list, e) < 0)
+        return -1;
     return refuse_network(c, e) < 0 ? -1 : refuse_waiting(c, e);
 }
 

@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "box/copy.h"
+#include "box/fonts.h"
 #include "box/mounts.h"
 
 /* Where the new view is built: every host has it, and no environment lies below it. */
@@ -175,7 +176,7 @@ static int fill_fonts(const char *skeleton, struct err *e)
     char to[PATH_MAX];
 
     snprintf(to, sizeof(to), "%s" FONT_CACHE, skeleton);
-    if (copy_tree(FONT_CACHE, to, e) < 0)
+    if (fonts_copy_caches(FONT_CACHE, to, e) < 0)
         return -1;
     snprintf(to, sizeof(to), "%s" FONT_RULES, skeleton);
     if (access(to, F_OK) < 0)

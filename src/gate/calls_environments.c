@@ -1,17 +1,21 @@
 /* calls_environments: what sessions find in each environment.
  *
  * A box of it is asked when the first client wants to know, one environment after the other, and the answer is
- * kept: what an environment has does not change while it is served. Clients that ask meanwhile wait for the same
- * answer. The box is nobody's session: it counts for no token and leaves no record.
+ * kept for as long as the server runs. Clients that ask meanwhile wait for the same answer. The box is nobody's
+ * session: it counts for no token and leaves no record. So one that fails is not asked anew by everybody who
+ * comes, but once in a while.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "gate/calls.h"
 #include "session/cell_json.h"
 
 #define PATIENCE_MS 120000
-#define ASKERS_MAX 256 /* who wait at once */
+#define FAILURE_MS 10000 /* that one is remembered */
+#define ASKERS_MAX 256   /* who wait at once */
 
 struct asker {
     struct asker *next;
@@ -22,6 +26,10 @@ static char *known[CONFIG_LIST]; /* JSON objects, in the order of the environmen
 static struct asker *askers;
 static unsigned n_askers;
 static struct session *asked; /* of the environment that is being asked, or NULL */
+static struct {
+    int64_t until_ms; /* nobody is asked */
+    char why[512];
+} failure; /* the last one */
 
 /* ---- who waits ---- */
 
@@ -50,6 +58,16 @@ static struct request *take_asker(void)
     return r;
 }
 
+/* The first that has not answered yet; their number where all have. */
+static unsigned unknown(const struct gate *g)
+{
+    unsigned i = 0;
+
+    while (g->environments[i] && known[i])
+        i++;
+    return i;
+}
+
 static void answer(struct request *r)
 {
     struct buf text = {0};
@@ -61,25 +79,14 @@ static void answer(struct request *r)
     reply_text(r, 200, "application/json", &text);
 }
 
-static void refuse_all(const char *name, const char *why)
+static void refuse(struct request *r, int64_t now_ms)
 {
-    log_line("environment name=%s error=\"%s\"", name, why);
-    while (askers)
-        reply_later(take_asker(), 503, 5, "no_box", "the environment \"%s\" could not be asked: %s",
-                    name, why);
+    reply_later(r, 503, (unsigned)((failure.until_ms - now_ms + 999) / 1000), "no_box",
+                "the environment \"%s\" could not be asked: %s",
+                r->gate->environments[unknown(r->gate)], failure.why);
 }
 
 /* ---- asking ---- */
-
-/* The first that has not answered yet; their number where all have. */
-static unsigned unknown(const struct gate *g)
-{
-    unsigned i = 0;
-
-    while (g->environments[i] && known[i])
-        i++;
-    return i;
-}
 
 static void ask_next(struct gate *g);
 
@@ -91,18 +98,24 @@ static void stop_asking(void)
 
 static void failed(struct gate *g, const char *why)
 {
+    int64_t now_ms = clock_now_ms();
+
+    log_line("environment name=%s error=\"%s\"", g->environments[unknown(g)], why);
+    failure.until_ms = now_ms + FAILURE_MS;
+    snprintf(failure.why, sizeof(failure.why), "%s", why);
     stop_asking();
-    refuse_all(g->environments[unknown(g)], why);
+    while (askers)
+        refuse(take_asker(), now_ms);
 }
 
 static void on_opened(void *ctx, struct session *s, const struct err *e)
 {
-    struct err failure;
+    struct err why;
 
     if (e)
         failed(ctx, e->text);
-    else if (session_run(s, ENVIRONMENT_CODE, strlen(ENVIRONMENT_CODE), PATIENCE_MS, &failure) < 0)
-        failed(ctx, failure.text);
+    else if (session_run(s, ENVIRONMENT_CODE, strlen(ENVIRONMENT_CODE), PATIENCE_MS, &why) < 0)
+        failed(ctx, why.text);
 }
 
 static void on_done(void *ctx, struct session *s, struct cell *c)
@@ -173,6 +186,11 @@ void call_environments(struct request *r)
 
     if (!g->environments[unknown(g)]) {
         answer(r);
+        return;
+    }
+    int64_t now_ms = clock_now_ms();
+    if (!asked && now_ms < failure.until_ms) {
+        refuse(r, now_ms);
         return;
     }
     if (n_askers == ASKERS_MAX) {

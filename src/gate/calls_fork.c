@@ -283,6 +283,7 @@ static void adopt(struct live *l, struct attempt *a)
 
     live_end_transfers(l); /* of files that are not the session's any more */
     session_give(a->session, &job_events, l);
+    session_share(a->session, 1);
     l->session = a->session;
     a->session = NULL;
     charge_end(l->charge);
@@ -406,6 +407,7 @@ int trial_begin(struct live *l, struct job *j)
         t->list[i].session =
             session_branch(l->session, &at, &l->limits, &attempt_events, &t->list[i]);
         session_keep(t->list[i].session, l->checkpoints);
+        session_share(t->list[i].session, t->n);
         t->list[i].charge = charge_new(l->gate, l->holder, l->limits.memory, l->charge);
     }
     t->left = t->n;

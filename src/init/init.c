@@ -26,49 +26,20 @@
 #include "base/fd.h"
 #include "box/cgroup.h"
 #include "box/steps.h"
-#include "init/changes.h"
 #include "init/files.h"
 #include "init/handover.h"
-#include "init/points.h"
-#include "init/snapshot.h"
-#include "init/transfer.h"
-#include "init/usage.h"
+#include "init/inside.h"
 #include "wire/fields.h"
 #include "wire/msg.h"
 #include "wire/proto.h"
 
 #define WATCH_MS 100
-#define DYING_MS 500
 #define SETUP_FD 3
 #define FILES_FD 4
 #define LINE_FD 5
 #define HANDOVER_FD 6
 #define LAST_PID_FD 7
-#define LIST_BYTES (MSG_SIZE / 2) /* in one message of a list; one more path fits in any case */
-
-/* A branch that is wanted of a state that is about to be kept. */
-struct lend {
-    uint32_t box, n;
-    bool present; /* with the files of now */
-    int to;       /* where they go */
-    int64_t until_ms;
-};
-#define LENDS 64
 #define LEND_MS 10000
-
-struct init {
-    int setup, files;
-    const struct box_plan *plan;
-    struct changes changes;
-    struct transfers transfers;
-    struct usage usage;
-    struct points points;
-    uint32_t restore_req;
-    struct buf missing; /* that going back could not bring back, a line each */
-    bool told_short;    /* the keeper knows that memory ran out */
-    struct lend lends[LENDS];
-    unsigned n_lends;
-};
 
 static void say_failed(int setup, const char *step, const struct err *why)
 {
@@ -106,29 +77,9 @@ static void say(int to, uint32_t type, int fd)
         _exit(1); /* the keeper is gone */
 }
 
-static void answer(struct init *in, const struct buf *b, int fd)
-{
-    struct err e;
-
-    /* Waits while the owner does not read: that holds up this box and no other. */
-    if (msg_send(in->files, b, &fd, fd >= 0, &e) < 0)
-        in->files = -1; /* it let go; the keeper will end us */
-}
-
-static void answer_done(struct init *in, uint32_t req, int error, const char *reason)
-{
-    cleanup_buf struct buf b = {0};
-
-    msg_begin(&b, FILE_DONE);
-    fields_put_u32(&b, req);
-    fields_put_u32(&b, (uint32_t)error);
-    fields_put_text(&b, reason);
-    answer(in, &b, -1);
-}
-
 /* ---- processes ---- */
 
-static void reap(struct init *in)
+void init_reap(struct init *in)
 {
     int status;
 
@@ -136,7 +87,7 @@ static void reap(struct init *in)
         points_reaped(&in->points, pid, status);
 }
 
-/* One round of end_guests. */
+/* One round of init_end_guests. */
 static bool end_those_seen(const struct init *in)
 {
     bool any = false;
@@ -155,309 +106,12 @@ static bool end_those_seen(const struct init *in)
     return any;
 }
 
-/* What a cell has started does not outlive the interpreter. Where there is a cgroup the keeper sees to it.
- * Stopped, nobody can fork any more; those that wait do not notice. One that was just about to continue
+/* Stopped, nobody can fork any more; those that wait do not notice. One that was just about to continue
  * another is met in the next round, and the dead are seen until they are reaped. */
-static void end_guests(struct init *in)
+void init_end_guests(struct init *in)
 {
     for (int round = 0; round < 20 && end_those_seen(in); round++)
-        reap(in);
-}
-
-/* ---- requests ---- */
-
-/* The path, with which the request ends. false: there is none, and that has been answered. */
-static bool get_path(struct init *in, struct fields *f, uint32_t req, char ret[FILES_PATH])
-{
-    fields_get_text(f, ret, FILES_PATH);
-    if (!fields_end(f))
-        answer_done(in, req, EINVAL, "the path is too long or not a path");
-    return fields_end(f);
-}
-
-static void on_put(struct init *in, struct fields *f, struct msg *m)
-{
-    char path[FILES_PATH];
-    struct err e;
-
-    uint32_t req = fields_get_u32(f);
-    cleanup_fd int pipe = msg_take_fd(m, 0);
-    if (!get_path(in, f, req, path))
-        return;
-    if (pipe < 0)
-        answer_done(in, req, EINVAL, "there is no pipe with it");
-    else if (transfers_begin(&in->transfers, req, path, &pipe, &e) < 0)
-        answer_done(in, req, e.code, e.text);
-}
-
-static void on_put_end(struct init *in, struct fields *f, struct msg *m)
-{
-    (void)m;
-    uint32_t req = fields_get_u32(f);
-    uint64_t size = fields_get_u64(f);
-    if (fields_end(f))
-        transfers_end(&in->transfers, req, size);
-}
-
-static void on_get(struct init *in, struct fields *f, struct msg *m)
-{
-    cleanup_buf struct buf b = {0};
-    char path[FILES_PATH];
-    struct err e;
-    (void)m;
-
-    uint32_t req = fields_get_u32(f);
-    if (!get_path(in, f, req, path))
-        return;
-    cleanup_fd int fd = files_open(path, &e);
-    if (fd < 0) {
-        answer_done(in, req, e.code, e.text);
-        return;
-    }
-    msg_begin(&b, FILE_OPENED);
-    fields_put_u32(&b, req);
-    answer(in, &b, fd);
-}
-
-struct change_ctx {
-    struct init *in;
-    uint32_t req;
-};
-
-static void tell_change(void *ctx, const struct change *c)
-{
-    struct change_ctx *x = ctx;
-    cleanup_buf struct buf b = {0};
-
-    x->in->points.touched = true;
-    msg_begin(&b, FILE_CHANGE);
-    fields_put_u32(&b, x->req);
-    fields_put_u8(&b, (uint8_t)c->kind);
-    fields_put_u64(&b, c->size);
-    fields_put_bytes(&b, c->sha256, c->has_sha256 ? sizeof(c->sha256) : 0);
-    fields_put_text(&b, c->path);
-    answer(x->in, &b, -1);
-}
-
-static void on_changes(struct init *in, struct fields *f, struct msg *m)
-{
-    (void)m;
-    struct change_ctx x = {in, fields_get_u32(f)};
-    struct err e = {0};
-
-    if (changes_report(&in->changes, tell_change, &x, &e) < 0)
-        answer_done(in, x.req, e.code ? e.code : EIO, e.text);
-    else
-        answer_done(in, x.req, 0, "");
-}
-
-static void on_space(struct init *in, struct fields *f, struct msg *m)
-{
-    cleanup_buf struct buf b = {0};
-    uint64_t bytes, inodes;
-    (void)m;
-
-    uint32_t req = fields_get_u32(f);
-    files_space(&bytes, &inodes);
-    msg_begin(&b, FILE_USED);
-    fields_put_u32(&b, req);
-    fields_put_u64(&b, bytes);
-    fields_put_u64(&b, inodes);
-    answer(in, &b, -1);
-}
-
-static void on_usage(struct init *in, struct fields *f, struct msg *m)
-{
-    cleanup_buf struct buf b = {0};
-    (void)m;
-
-    uint32_t req = fields_get_u32(f);
-    usage_sample(&in->usage, in->plan->pids, &in->points);
-    msg_begin(&b, FILE_USAGE_IS);
-    fields_put_u32(&b, req);
-    fields_put_u64(&b, in->usage.cpu_us);
-    fields_put_u64(&b, in->usage.peak);
-    fields_put_u64(&b, in->usage.crowded);
-    answer(in, &b, -1);
-}
-
-static void on_list(struct init *in, struct fields *f, struct msg *m)
-{
-    cleanup_buf struct buf b = {0};
-    struct snapshot now;
-    struct err e;
-    (void)m;
-
-    uint32_t req = fields_get_u32(f);
-    if (snapshot_take(&now, NULL, NULL, &e) < 0) {
-        answer_done(in, req, e.code, e.text);
-        return;
-    }
-    for (unsigned i = 0; i < now.n; i++) {
-        const struct entry *x = &now.list[i];
-        if (b.len == 0) {
-            msg_begin(&b, FILE_ENTRIES);
-            fields_put_u32(&b, req);
-        }
-        fields_put_u64(&b, x->size);
-        fields_put_u64(&b, x->mtime_ns);
-        fields_put_text(&b, x->path);
-        if (b.len < LIST_BYTES && i + 1 < now.n)
-            continue;
-        answer(in, &b, -1);
-        b.len = 0;
-    }
-    bool cut = now.cut;
-    snapshot_done(&now);
-    if (cut)
-        answer_done(in, req, E2BIG, "the workspace has more files than retort lists");
-    else
-        answer_done(in, req, 0, "");
-}
-
-static void on_delete(struct init *in, struct fields *f, struct msg *m)
-{
-    char path[FILES_PATH];
-    struct err e;
-    (void)m;
-
-    uint32_t req = fields_get_u32(f);
-    if (!get_path(in, f, req, path))
-        return;
-    int result = files_delete(path, &e);
-    changes_forget(&in->changes, path); /* what is gone now was not a cell's doing */
-    in->points.touched = true;
-    if (result < 0)
-        answer_done(in, req, e.code ? e.code : EIO, e.text);
-    else
-        answer_done(in, req, 0, "");
-}
-
-/* The interpreter is dead, and (where there is a cgroup) all that it had started. */
-static void on_restore(struct init *in, struct fields *f, struct msg *m)
-{
-    struct err e;
-    (void)m;
-
-    in->restore_req = fields_get_u32(f);
-    in->told_short = false;
-    uint32_t n = fields_get_u32(f);
-    if (!fields_end(f))
-        return;
-    if (!in->plan->has_cgroup)
-        end_guests(in);
-    int found = points_find(&in->points, n);
-    in->missing.len = 0;
-    if (n != POINT_NEWEST && found >= 0) {
-        /* What cannot be brought back is told; the rest is worth having. */
-        if (past_restore(&in->points.list[found].past, &in->missing, &e) < 0)
-            buf_add_text(&in->missing, "the workspace");
-        in->points.touched = true;
-        changes_accept_all(&in->changes);
-    }
-    if (points_wake(&in->points, n, &e) < 0)
-        answer_done(in, in->restore_req, e.code ? e.code : EIO, e.text);
-}
-
-static void on_points(struct init *in, struct fields *f, struct msg *m)
-{
-    uint32_t req = fields_get_u32(f);
-    bool weigh = m->type == FILE_POINTS;
-
-    for (unsigned i = 0; i < in->points.n; i++) {
-        const struct point *x = &in->points.list[i];
-        cleanup_buf struct buf b = {0}, lost = {0};
-        uint64_t shared = 0, weight = weigh ? points_weigh(x, &shared) : 0;
-        buf_add_text(&lost, x->lost);
-        if (shared)
-            buf_add_fmt(&lost, "%s" POINT_SHARED, lost.len ? "\n" : "", (size_t)(shared >> 10));
-        msg_begin(&b, FILE_POINT);
-        fields_put_u32(&b, req);
-        fields_put_u32(&b, x->n);
-        fields_put_u32(&b, x->up_to);
-        fields_put_u32(&b, x->undone_from);
-        fields_put_u32(&b, x->undone_to);
-        fields_put_u64(&b, (uint64_t)x->taken_ms);
-        fields_put_u64(&b, weight);
-        fields_put_text(&b, buf_text(&lost));
-        answer(in, &b, -1);
-    }
-    answer_done(in, req, 0, "");
-}
-
-static void on_keep(struct init *in, struct fields *f, struct msg *m)
-{
-    fields_get_u32(f);
-    uint32_t n = fields_get_u32(f);
-    uint64_t memory = fields_get_u64(f);
-    (void)m;
-    if (!fields_end(f))
-        return;
-    points_limit(&in->points, n);
-    points_memory(&in->points, memory);
-}
-
-static void on_evictions(struct init *in, struct fields *f, struct msg *m)
-{
-    cleanup_buf struct buf b = {0};
-    uint32_t req = fields_get_u32(f);
-    (void)m;
-
-    for (int ms = 0; ms < DYING_MS && points_dying(&in->points); ms++) {
-        usleep(1000);
-        reap(in);
-    }
-    msg_begin(&b, FILE_EVICTED);
-    fields_put_u32(&b, req);
-    fields_put_u32(&b, in->points.evicted);
-    answer(in, &b, -1);
-}
-
-/* Is somebody awake by now? */
-static void tell_restored(struct init *in)
-{
-    cleanup_buf struct buf b = {0};
-    int fds[4];
-    uint32_t n;
-    struct err e;
-
-    int woke = points_woke(&in->points, &n, fds, &e);
-    if (woke < 0)
-        answer_done(in, in->restore_req, e.code ? e.code : EIO, e.text);
-    if (woke <= 0)
-        return;
-    msg_begin(&b, FILE_RESTORED);
-    fields_put_u32(&b, in->restore_req);
-    fields_put_u32(&b, n);
-    fields_put_bytes(&b, in->missing.data, in->missing.len);
-    if (msg_send(in->files, &b, fds, 4, &e) < 0)
-        in->files = -1;
-    for (unsigned i = 0; i < 4; i++)
-        fd_close(&fds[i]);
-}
-
-static void on_message(struct init *in, struct msg *m)
-{
-    static void (*const handlers[])(struct init *, struct fields *, struct msg *) = {
-        [FILE_PUT] = on_put,
-        [FILE_PUT_END] = on_put_end,
-        [FILE_GET] = on_get,
-        [FILE_CHANGES] = on_changes,
-        [FILE_SPACE] = on_space,
-        [FILE_USAGE] = on_usage,
-        [FILE_LIST] = on_list,
-        [FILE_DELETE] = on_delete,
-        [FILE_RESTORE] = on_restore,
-        [FILE_STATES] = on_points,
-        [FILE_POINTS] = on_points,
-        [FILE_KEEP] = on_keep,
-        [FILE_EVICTIONS] = on_evictions,
-    };
-    struct fields f;
-
-    fields_init(&f, m->data, m->len);
-    if (m->type < sizeof(handlers) / sizeof(*handlers) && handlers[m->type])
-        handlers[m->type](in, &f, m);
+        init_reap(in);
 }
 
 /* ---- branches ---- */
@@ -561,7 +215,7 @@ static void on_leave(struct init *in)
 {
     points_drop_all(&in->points);
     if (!in->plan->has_cgroup)
-        end_guests(in);
+        init_end_guests(in);
     fd_close(&in->files);
     files_delete_all();
 }
@@ -589,7 +243,7 @@ static void serve_keeper(struct init *in)
 static void watch_kernel(struct init *in)
 {
     if (in->points.live && kill(in->points.live, 0) < 0 && errno == ESRCH)
-        end_guests(in);
+        init_end_guests(in);
 }
 
 /* Where no cgroup holds the sum: look at it ten times a second, and end what is over it. The keeper
@@ -608,33 +262,7 @@ static void watch_memory(void *ctx)
     if (!in->told_short)
         say(in->setup, SETUP_SHORT, -1);
     in->told_short = true;
-    end_guests(in);
-}
-
-static void on_transfer_over(void *ctx, uint32_t req, const char *path, const struct err *why)
-{
-    struct init *in = ctx;
-
-    if (why) {
-        answer_done(in, req, why->code ? why->code : EIO, why->text);
-        return;
-    }
-    changes_accept(&in->changes, path); /* an upload is not a change that a cell made */
-    in->points.touched = true;
-    answer_done(in, req, 0, "");
-}
-
-static void serve_owner(struct init *in)
-{
-    static struct msg m;
-    struct err e;
-    int r = msg_recv(in->files, &m, &e);
-
-    if (r == 0 || (r < 0 && e.code != EBADMSG))
-        in->files = -1; /* the owner let go */
-    if (r > 0)
-        on_message(in, &m);
-    msg_done(&m);
+    init_end_guests(in);
 }
 
 _Noreturn static void loop(struct init *in)
@@ -654,10 +282,10 @@ _Noreturn static void loop(struct init *in)
         const struct timespec *patience = !in->plan->has_cgroup || due ? &watch
                                           : in->changes.watch.started  ? &while_watching
                                                                        : NULL;
-        /* SIGCHLD gets in here only: a child that died after reap() is not slept over. */
+        /* SIGCHLD gets in here only: a child that died after init_reap() is not slept over. */
         int ready = ppoll(fds, FIXED + moving, patience, &none);
-        reap(in);
-        tell_restored(in);
+        init_reap(in);
+        requests_tell_restored(in);
         if (in->changes.watch.started)
             changes_idle(&in->changes);
         if (!in->plan->has_cgroup) {
@@ -671,12 +299,12 @@ _Noreturn static void loop(struct init *in)
             serve_keeper(in);
         if (fds[2].revents) {
             points_hear(&in->points);
-            tell_restored(in);
+            requests_tell_restored(in);
         }
         serve_lends(in);
         if (fds[0].revents)
-            serve_owner(in);
-        transfers_move(&in->transfers, fds + FIXED, moving, on_transfer_over, in);
+            requests_serve(in);
+        transfers_move(&in->transfers, fds + FIXED, moving, requests_transfer_over, in);
     }
 }
 

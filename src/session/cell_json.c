@@ -194,9 +194,9 @@ void cell_json_add_end(json_t *cell, const struct cell *c)
         set(cell, "session_ended", json_true());
 }
 
-/* ---- variables ---- */
+/* ---- answers that a box shows ---- */
 
-#define VARIABLES_BYTES (1u << 20) /* parsed JSON takes some forty times its text */
+#define ANSWER_BYTES (1u << 20) /* parsed JSON takes some forty times its text */
 
 /* The last one: what a __repr__ of the user's showed comes before it. */
 static const struct mime_part *last_part(const struct cell *c, const char *type)
@@ -208,6 +208,13 @@ static const struct mime_part *last_part(const struct cell *c, const char *type)
     return NULL;
 }
 
+static json_t *load_answer(const struct cell *c, const char *type)
+{
+    const struct mime_part *p = last_part(c, type);
+
+    return p && p->len <= ANSWER_BYTES ? json_loadb(p->data, p->len, 0, NULL) : NULL;
+}
+
 static bool is_short_text(const json_t *j)
 {
     const char *text = json_string_value(j);
@@ -217,6 +224,8 @@ static bool is_short_text(const json_t *j)
         characters += ((unsigned char)text[i] & 0xC0) != 0x80;
     return text && characters <= VARIABLES_TEXT_MAX;
 }
+
+/* ---- variables ---- */
 
 static bool is_count(const json_t *j)
 {
@@ -244,11 +253,7 @@ static bool is_variable(const json_t *j)
 
 json_t *cell_variables_json(const struct cell *c)
 {
-    const struct mime_part *p = last_part(c, VARIABLES_TYPE);
-
-    if (!p || p->len > VARIABLES_BYTES)
-        return NULL;
-    json_t *list = json_loadb(p->data, p->len, 0, NULL);
+    json_t *list = load_answer(c, VARIABLES_TYPE);
     bool good = json_is_array(list) && json_array_size(list) <= VARIABLES_MAX;
     for (size_t i = 0; good && i < json_array_size(list); i++)
         good = is_variable(json_array_get(list, i));
@@ -298,8 +303,7 @@ static bool is_environment(const json_t *j)
 
 json_t *cell_environment_json(const struct cell *c)
 {
-    const struct mime_part *p = last_part(c, ENVIRONMENT_TYPE);
-    json_t *found = p && p->len <= VARIABLES_BYTES ? json_loadb(p->data, p->len, 0, NULL) : NULL;
+    json_t *found = load_answer(c, ENVIRONMENT_TYPE);
 
     if (found && is_environment(found))
         return found;

@@ -19,6 +19,8 @@
  *
  *     cell.c     making and filling a cell
  *     cell_json.c, cell_from_json.c  a cell as the contract writes it, and back
+ *     parts.c    which form of a display is to be shown
+ *     summary.c  a cell in a budget of bytes, for a model
  *     utf8.c     telling text from bytes that only look like it
  *
  * States of a session, and what ends each:
@@ -173,6 +175,7 @@ struct session {
     struct session *prev, *next;
     struct limits limits;
     unsigned checkpoints;
+    unsigned sharers; /* see session_share */
     struct session_events events;
     void *ctx;
 

@@ -8,11 +8,13 @@
 #include "session/cell.h"
 #include "session/utf8.h"
 
-void output_init(struct collector *c, uint64_t limit, const struct output_sink *sink)
+void output_init(struct collector *c, uint64_t limit, uint64_t display_limit,
+                 const struct output_sink *sink)
 {
     if (limit > OUTPUT_HARD_LIMIT)
         limit = OUTPUT_HARD_LIMIT;
     *c = (struct collector){.limit = limit,
+                            .display_limit = display_limit,
                             .sink = *sink,
                             .head_left = (size_t)(limit / 2),
                             .ring_size = (size_t)(limit - limit / 2)};
@@ -30,6 +32,11 @@ void output_done(struct collector *c)
     free(c->runs);
     buf_done(&c->open);
     *c = (struct collector){0};
+}
+
+bool output_begun(const struct collector *c)
+{
+    return output_written(c) > 0 || c->n_displays > 0;
 }
 
 uint64_t output_dropped(const struct collector *c)
@@ -273,7 +280,7 @@ void output_display(struct collector *c, struct output *o)
 {
     uint64_t bytes = weight(o);
 
-    if (c->n_displays >= OUTPUT_DISPLAYS || bytes > OUTPUT_DISPLAY_BYTES - c->display_bytes) {
+    if (c->n_displays >= OUTPUT_DISPLAYS || bytes > c->display_limit - c->display_bytes) {
         c->displays_dropped++;
         cell_output_done(o);
         return;

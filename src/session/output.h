@@ -70,11 +70,13 @@ struct collector {
 
     uint64_t written[2], dropped[2]; /* bytes, by stream */
     unsigned n_displays;
-    uint64_t display_bytes, displays_dropped;
+    uint64_t display_limit, display_bytes;
+    uint64_t displays_dropped;
 };
 
-/* `stream` is OUTPUT_STDOUT or OUTPUT_STDERR. */
-void output_init(struct collector *c, uint64_t limit, const struct output_sink *sink);
+/* So many bytes of text are kept, and of displays. `stream` is OUTPUT_STDOUT or OUTPUT_STDERR. */
+void output_init(struct collector *c, uint64_t limit, uint64_t display_limit,
+                 const struct output_sink *sink);
 void output_done(struct collector *c);
 
 void output_text(struct collector *c, unsigned stream, const char *data, size_t len);
@@ -86,5 +88,7 @@ void output_go_live(struct collector *c);
  * collector is empty afterwards; call output_init to use it again. */
 void output_finish(struct collector *c, struct cell *cell);
 
+/* Has anything come? */
+bool output_begun(const struct collector *c);
 uint64_t output_dropped(const struct collector *c);
 uint64_t output_written(const struct collector *c);

@@ -8,6 +8,8 @@
 #include "base/fd.h"
 #include "session/inside.h"
 
+#define SHARED_TEXT (64ull << 20) /* bytes that the cells of those who share may have together */
+
 /* ---- what it tells its owner ---- */
 
 static void tell_text(void *ctx, enum output_kind kind, const char *text, size_t len)
@@ -29,9 +31,19 @@ static void tell_display(void *ctx, const struct output *o)
 void session_collect(struct session *s)
 {
     const struct output_sink sink = {.text = tell_text, .display = tell_display, .ctx = s};
+    uint64_t text = s->limits.output;
 
+    if (s->sharers > 1 && text > SHARED_TEXT / s->sharers)
+        text = SHARED_TEXT / s->sharers;
     output_done(&s->out);
-    output_init(&s->out, s->limits.output, &sink);
+    output_init(&s->out, text, OUTPUT_DISPLAY_BYTES / s->sharers, &sink);
+}
+
+void session_share(struct session *s, unsigned n)
+{
+    s->sharers = n;
+    if (!output_begun(&s->out))
+        session_collect(s);
 }
 
 void session_deadline(struct session *s, int64_t at_us)
@@ -50,6 +62,7 @@ static struct session *session_new(struct vessel *v, const struct limits *limits
     *s = (struct session){.vessel = v,
                           .limits = *limits,
                           .checkpoints = CHECKPOINTS_DEFAULT,
+                          .sharers = 1,
                           .events = *events,
                           .ctx = ctx,
                           .state = OPENING,

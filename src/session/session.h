@@ -163,6 +163,9 @@ struct session *session_branch(struct session *from, const struct session_depart
                                void *ctx);
 /* How many of its earlier states are kept, if not CHECKPOINTS_DEFAULT. To be said before it is open. */
 void session_keep(struct session *s, unsigned checkpoints);
+/* It is one of n whose cells are held at the same time: theirs together may show what one may, and have 64 MiB
+ * of text. With 1 it stands alone again; what it wrote between two cells is still bound as before. */
+void session_share(struct session *s, unsigned n);
 /* End it, in whatever state; the box is destroyed. *s is freed and no event comes any more. */
 void session_close(struct session *s);
 /* The same, and hear when the keeper has said that nothing of the box is left (or the keeper itself is

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "session/cell.h"
+#include "session/parts.h"
 #include "session/sanitise.h"
 #include "session/utf8.h"
 #include "session/words.h"
@@ -101,12 +102,12 @@ static void take_text(struct item *it, const char *text, size_t len, size_t look
 {
     size_t end = look / 2;
 
-    if (len <= look) {
+    if (len <= look + 1) {
         clean(&it->text, text, len);
     } else {
-        it->dropped = len - 2 * end;
+        it->dropped = len - 2 * end - 1;
         clean(&it->text, text, end);
-        buf_add(&it->text, "\n", 1);
+        buf_add(&it->text, "\n", 1); /* in the place of the one */
         cleanup_buf struct buf tail = {0};
         clean(&tail, text + len - end, end);
         buf_add(&it->text, tail.data, tail.len);
@@ -137,78 +138,6 @@ static struct item *add_label(struct list *l, const char *label)
     return it;
 }
 
-static const struct mime_part *find_part(const struct output *o, const char *type)
-{
-    for (unsigned i = 0; i < o->n_parts; i++)
-        if (strcmp(o->parts[i].type, type) == 0)
-            return &o->parts[i];
-    return NULL;
-}
-
-static const struct mime_part *find_picture(const struct output *o)
-{
-    for (unsigned i = 0; i < o->n_parts; i++)
-        if (strncmp(o->parts[i].type, "image/", 6) == 0)
-            return &o->parts[i];
-    return NULL;
-}
-
-/* The best text of a display: a table's columns stay aligned in text/plain, while what IPython's own display
- * objects have there is only their class. */
-static const struct mime_part *find_text(const struct output *o)
-{
-    static const char *const other[] = {"text/markdown", "text/latex", "application/json",
-                                        "text/html",     "text/plain", NULL};
-    static const char object[] = "<IPython.core.display.";
-    const struct mime_part *plain = find_part(o, "text/plain"), *p = plain;
-
-    if (plain &&
-        (plain->len < sizeof(object) || memcmp(plain->data, object, sizeof(object) - 1) != 0))
-        return plain;
-    for (unsigned i = 0; other[i]; i++)
-        if ((p = find_part(o, other[i])))
-            return p;
-    return NULL;
-}
-
-static unsigned big_endian(const char *data, unsigned bytes)
-{
-    unsigned value = 0;
-
-    for (unsigned i = 0; i < bytes; i++)
-        value = value << 8 | (unsigned char)data[i];
-    return value;
-}
-
-/* Width and height, where a picture's first bytes say them. */
-static bool picture_size(const struct mime_part *p, unsigned *ret_w, unsigned *ret_h)
-{
-    if (p->len >= 24 && memcmp(p->data, "\x89PNG\r\n\x1a\n", 8) == 0) {
-        *ret_w = big_endian(p->data + 16, 4);
-        *ret_h = big_endian(p->data + 20, 4);
-        return true;
-    }
-    if (p->len >= 10 && memcmp(p->data, "GIF8", 4) == 0) {
-        *ret_w = (unsigned char)p->data[6] | (unsigned)(unsigned char)p->data[7] << 8;
-        *ret_h = (unsigned char)p->data[8] | (unsigned)(unsigned char)p->data[9] << 8;
-        return true;
-    }
-    /* JPEG: segments until one that starts a frame. */
-    for (size_t at = 2; p->len >= 4 && memcmp(p->data, "\xff\xd8", 2) == 0 && at + 9 <= p->len;) {
-        unsigned char marker = (unsigned char)p->data[at + 1];
-        if ((unsigned char)p->data[at] != 0xff)
-            break;
-        if (marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 &&
-            marker != 0xcc) {
-            *ret_h = big_endian(p->data + at + 5, 2);
-            *ret_w = big_endian(p->data + at + 7, 2);
-            return true;
-        }
-        at += 2 + big_endian(p->data + at + 2, 2);
-    }
-    return false;
-}
-
 /* The type is the guest's word: what no type has becomes '?'. */
 static char *type_words(const char *type, char *ret, size_t size)
 {
@@ -229,7 +158,7 @@ static void add_picture(struct list *l, const struct mime_part *p, unsigned numb
     unsigned w, h;
     struct item *it = add(l);
 
-    if (picture_size(p, &w, &h))
+    if (part_picture_size(p, &w, &h))
         snprintf(pixels, sizeof(pixels), "%u × %u pixels, ", w, h);
     snprintf(it->label, sizeof(it->label), "picture %u: %s, %s%s", number,
              type_words(p->type, type, sizeof(type)), pixels, words_size(p->len, bytes));
@@ -248,8 +177,8 @@ static void add_other(struct list *l, const struct output *o)
 
 static void add_display(struct list *l, const struct output *o, unsigned *pictures, size_t look)
 {
-    const struct mime_part *picture = find_picture(o), *chart = find_part(o, CHART_TYPE),
-                           *text = find_text(o);
+    const struct mime_part *picture = part_picture(o), *chart = part_find(o, CHART_TYPE),
+                           *text = part_text(o);
 
     if (picture)
         add_picture(l, picture, ++*pictures);
@@ -298,7 +227,7 @@ static void add_outputs(struct list *l, const struct cell *c, size_t look)
             unsigned skipped = it->outputs = c->n_outputs - 2 * ENDS;
             snprintf(it->label, sizeof(it->label), "(%u outputs left out here)", skipped);
             for (; skipped; skipped--, i++)
-                pictures += find_picture(&c->outputs[i]) != NULL;
+                pictures += part_picture(&c->outputs[i]) != NULL;
         }
         add_output(l, &c->outputs[i], &pictures, look);
     }
@@ -431,6 +360,9 @@ static size_t fair_share(struct list *l, size_t room)
 {
     size_t low = 0, high = room + 1;
 
+    share_at_most(l, SIZE_MAX);
+    if (cost_of_all(l) <= room) /* what is whole needs no words that say it is not */
+        return SIZE_MAX;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
         share_at_most(l, middle);

@@ -270,6 +270,25 @@ class Try(api.Case):
         self.assertEqual(answer["kept"], 1)
         self.assertEqual(api.result(self.s.cell("x")), "'late'")
 
+    def test_they_share_what_one_may_show(self):
+        show = "from IPython.display import display\ndisplay({{'image/png': b'p' * ({} << 20)}}, raw=True)"
+        answer = self.attempt(show.format(9), show.format(3), *["x = 2"] * 6, keep="none")
+        self.assertEqual([c["status"] for c in answer["cells"]], ["ok"] * 8)
+        large, small = answer["cells"][:2]
+        self.assertEqual((large["outputs"], large["truncated"]["displays"]), ([], 1))
+        self.assertEqual([len(o["data"]["image/png"]) for o in small["outputs"]], [4 << 20])
+        self.assertEqual([len(o["data"]["image/png"]) for o in self.s.cell(show.format(9))["outputs"]], [12 << 20])
+
+    def test_they_share_a_text_however_long_it_may_be(self):
+        self.s = self.session(limits={"output": "64m"})
+        answer = self.attempt(*["print('x' * (20 << 20))"] * 4)
+        for cell in answer["cells"]:
+            self.assertEqual(sum(len(o["text"]) for o in cell["outputs"]), 16 << 20)
+            self.assertEqual(cell["limit"]["limit"], 16 << 20)
+        self.assertEqual(answer["kept"], 0)
+        # The one that is kept stands alone again.
+        self.assertEqual(len(api.text(self.s.cell("print('x' * (20 << 20))"))), (20 << 20) + 1)
+
     def test_what_is_asked_is_checked(self):
         for body in ({}, {"candidates": []}, {"candidates": "x"}, {"candidates": [1]},
                      {"candidates": ["1"] * 33}, {"candidates": ["1"], "keep": "all"}):

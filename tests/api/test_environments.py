@@ -79,9 +79,22 @@ class Several(api.Case):
         os.makedirs(os.path.join(self.place, "broken", "bin"))
         shutil.copy("/bin/false", os.path.join(self.place, "broken", "bin", "python3"))
         with api.Server(f"environments = default {self.place}/broken\n") as server:
-            for _ in range(2):
-                self.assertError(server.client().get("/v1/environments"), 503, "no_box", "broken")
+            def refused():
+                answer = server.client().get("/v1/environments")
+                self.assertError(answer, 503, "no_box", "broken")
+                return int(answer.headers["Retry-After"])
+
+            def times_asked():
+                return server.log.count("environment name=")
+
+            for _ in range(5):
+                seconds = refused()
+                self.assertIn(seconds, range(1, 11))
+            self.assertEqual(times_asked(), 1)
             self.assertEqual(server.client().post("/v1/run", code="1").status, 200)
+            time.sleep(seconds)
+            refused()
+            self.assertEqual(times_asked(), 2)
 
     def test_whoever_goes_away_and_whoever_stays(self):
         with api.Server() as server:

@@ -1,8 +1,26 @@
-"""What `make install` puts in place works from there."""
+"""What `make` says of its set-up, and that what `make install` puts in place works from there."""
 import os
 import subprocess
 
 import cli
+
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+
+
+class SetUp(cli.Case):
+    def set_up(self, **env):
+        return subprocess.run(["make", "-s", "-C", SOURCE, f"BUILD={self.path('b')}", self.path("b/build.ninja")],
+                              capture_output=True, text=True, timeout=cli.PATIENCE, env=cli.plain_environment(**env))
+
+    def test_it_is_quiet_when_all_is_well(self):
+        done = self.set_up()
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+
+    def test_it_says_all_when_it_fails(self):
+        done = self.set_up(CC="/bin/false")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("The Meson build system", done.stderr)
+        self.assertIn("ERROR: ", done.stderr)
 
 
 class Installed(cli.Case):

@@ -103,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     uint64_t limit = 16 + data[0] * 3u;
     told[0].len = told[1].len = written[0].len = written[1].len = 0;
-    output_init(&c, limit, &sink);
+    output_init(&c, limit, OUTPUT_DISPLAY_BYTES, &sink);
     output_go_live(&c);
     struct cell *cell = cell_new(1, "", 0);
     unsigned displays = feed(&c, data + 1, size - 1);

@@ -1,23 +1,17 @@
 """Figures: the picture within bounds, and what is drawn as data."""
 import json
-import unittest
 
-from owner import Session, needs
+import test_cells
+from owner import needs
 from test_cells import png
 
 CHART = "application/vnd.retort.chart+json"
 
 
-class Case(unittest.TestCase):
+class Case(test_cells.Case):
     def setUp(self):
-        self.session = Session()
-        self.addCleanup(self.session.close)
+        super().setUp()
         self.run_ok("import matplotlib.pyplot as plt, numpy as np")
-
-    def run_ok(self, code):
-        cell = self.session.run(code)
-        self.assertEqual(cell.status, "ok", cell.error and cell.error[2])
-        return cell
 
     def chart(self, code):
         """The figure that the code leaves open."""

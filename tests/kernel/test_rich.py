@@ -1,25 +1,13 @@
 """Rich results: tables, pictures, charts of other libraries, progress bars; and values that mean harm."""
 import json
 import time
-import unittest
 
-from owner import Session, needs
-from test_cells import png
+from owner import needs
+from test_cells import Case, png
 
 TABLE = "application/vnd.retort.table+json"
 PLOTLY = "application/vnd.plotly.v1+json"
 VEGA = "application/vnd.vegalite.v4+json"
-
-
-class Case(unittest.TestCase):
-    def setUp(self):
-        self.session = Session()
-        self.addCleanup(self.session.close)
-
-    def run_ok(self, code, **options):
-        cell = self.session.run(code, **options)
-        self.assertEqual(cell.status, "ok", cell.error and cell.error[2])
-        return cell
 
 
 @needs("pandas")

@@ -3,21 +3,13 @@ import json
 import time
 import unittest
 
-from owner import Session, needs
+import test_cells
+from owner import needs
 
 MIME = "application/vnd.retort.variables+json"
 
 
-class Case(unittest.TestCase):
-    def setUp(self):
-        self.session = Session()
-        self.addCleanup(self.session.close)
-
-    def run_ok(self, code):
-        cell = self.session.run(code)
-        self.assertEqual(cell.status, "ok", cell.error and cell.error[2])
-        return cell
-
+class Case(test_cells.Case):
     def ask(self):
         self.session.ask_variables()
         return self.session.finish()

@@ -47,7 +47,7 @@ static void begin(uint64_t limit)
 {
     const struct output_sink sink = {.text = tell_text, .display = tell_display, .ctx = &told};
 
-    output_init(&c, limit, &sink);
+    output_init(&c, limit, OUTPUT_DISPLAY_BYTES, &sink);
     output_go_live(&c);
     cell = cell_new(1, "", 0);
 }

@@ -210,6 +210,68 @@ static void long_text_has_its_ends(void **state)
     cell_free(c);
 }
 
+/* Of a block that is cut: what is told of it is true, and *ret_shown is what is there. */
+static void assert_counts(const char *block, size_t whole, size_t *ret_shown)
+{
+    size_t first, last, of, left_out;
+    const char *mark = strstr(block, "[… ");
+
+    assert_non_null(mark);
+    assert_int_equal(
+        sscanf(strchr(block, '('), "(the first %zu and last %zu of %zu", &first, &last, &of), 3);
+    assert_int_equal(sscanf(mark, "[… %zu", &left_out), 1);
+    assert_int_equal(of, whole);
+    assert_int_equal(first + last + left_out, whole);
+    const char *text = strchr(strchr(block, '\n') + 1, '\n') + 1;
+    assert_in_range(mark - text, first, first + 1); /* a line's end before the mark is ours */
+    const char *tail = strchr(mark, '\n') + 1;
+    assert_int_equal(strstr(tail, "\n```") - tail, last);
+    *ret_shown = first + last;
+}
+
+static void what_is_left_out_is_counted(void **state)
+{
+    struct cell *c = new_cell();
+    size_t len = 3 << 20, shown;
+    char *long_text = xcalloc(1, len + 1);
+    (void)state;
+
+    memset(long_text, 'x', len);
+    put_text(c, OUTPUT_STDOUT, long_text, len);
+    for (size_t budget = SUMMARY_MIN; budget <= SUMMARY_MAX; budget *= 4) {
+        char *text = summary(c, budget);
+        assert_counts(text, len, &shown);
+        assert_true(shown > budget / 2);
+        free(text);
+    }
+    free(long_text);
+    cell_free(c);
+}
+
+/* Among many outputs less of each is looked at than there would be room for: no more of it is told, and that. */
+static void what_is_not_looked_at_is_counted(void **state)
+{
+    struct cell *c = new_cell();
+    size_t len = 4 << 20, shown;
+    char *long_text = xcalloc(1, len + 1);
+    (void)state;
+
+    memset(long_text, 'a', len / 2);
+    memset(long_text + len / 2, 'b', len / 2);
+    put_text(c, OUTPUT_STDOUT, long_text, len);
+    for (unsigned i = 0; i < 63; i++)
+        put_text(c, i % 2 ? OUTPUT_STDOUT : OUTPUT_STDERR, "x", 1);
+    char *text = summary(c, SUMMARY_MAX);
+    assert_counts(text, len, &shown);
+    assert_true(shown < SUMMARY_MAX / 4);
+    assert_null(strstr(text, "ab"));
+    assert_non_null(strstr(text, "a\n[…"));
+    assert_non_null(strstr(text, "…]\nb"));
+    free(text);
+    free(long_text);
+    cell_free(c);
+}
+
 static void the_end_of_a_traceback_stays(void **state)
 {
     struct cell *c = new_cell();
@@ -251,6 +313,72 @@ static void small_ones_are_whole_beside_a_large_one(void **state)
     cell_free(c);
 }
 
+static unsigned occurrences(const char *text, const char *of)
+{
+    unsigned n = 0;
+
+    for (const char *at = text; (at = strstr(at, of)); at++)
+        n++;
+    return n;
+}
+
+/* How many outputs it says are not there. */
+static unsigned left_out_of(const char *text)
+{
+    const char *note = strstr(text, " outputs left out here");
+    unsigned n;
+
+    assert_int_equal(occurrences(text, " outputs left out here"), 1);
+    while (note[-1] != '(')
+        note--;
+    assert_int_equal(sscanf(note, "%u", &n), 1);
+    return n;
+}
+
+static void many_that_are_short(void **state)
+{
+    struct cell *c = new_cell();
+    (void)state;
+
+    for (unsigned i = 0; i < 100; i++)
+        put_text(c, OUTPUT_STDOUT, "x", 1);
+    char *text = summary(c, SUMMARY_DEFAULT);
+    assert_int_equal(occurrences(text, "stdout") + left_out_of(text), 100);
+    free(text);
+    text = summary(c, SUMMARY_MIN);
+    assert_int_equal(occurrences(text, "stdout") + left_out_of(text), 100);
+    assert_true(strlen(text) > SUMMARY_MIN * 9 / 10);
+    free(text);
+    cell_free(c);
+}
+
+/* Each with a picture and a text: it is one output that is shown, or left out, and pictures keep their numbers. */
+static void results_with_pictures(void **state)
+{
+    struct cell *c = new_cell();
+    (void)state;
+
+    for (unsigned i = 0; i < 200; i++) {
+        struct output *o = put(c, OUTPUT_RESULT);
+        put_part(o, "text/plain", "<Picture>", 9);
+        if (i % 2)
+            put_part(o, "image/png", "no", 2);
+    }
+    for (size_t budget = SUMMARY_MIN; budget <= SUMMARY_MAX; budget *= 4) {
+        char *text = summary(c, budget);
+        unsigned pictures = occurrences(text, "picture "), results = occurrences(text, "result:");
+        unsigned left_out = left_out_of(text);
+        /* At the edge of what is left out a picture may stand without its text, or the other way round. */
+        assert_in_range(left_out + results, 200 - 1, 200 + 1);
+        assert_true(pictures < results);
+        assert_non_null(strstr(text, "picture 1: "));
+        assert_non_null(strstr(text, "picture 100: "));
+        assert_null(strstr(text, "picture 101: "));
+        free(text);
+    }
+    cell_free(c);
+}
+
 static void far_too_many(void **state)
 {
     struct cell *c = new_cell();
@@ -273,14 +401,7 @@ static void far_too_many(void **state)
         free(text);
     }
     char *text = summary(c, SUMMARY_DEFAULT);
-    unsigned shown = 0, left_out;
-    for (const char *at = text; (at = strstr(at, "display")); at++)
-        shown++;
-    const char *note = strstr(text, " outputs left out here");
-    while (note[-1] != '(')
-        note--;
-    assert_int_equal(sscanf(note, "%u", &left_out), 1);
-    assert_int_equal(shown + left_out, MANY);
+    assert_int_equal(occurrences(text, "display") + left_out_of(text), MANY);
     assert_non_null(strstr(text, "n0."));
     assert_non_null(strstr(text, "n1999."));
     free(text);
@@ -310,13 +431,15 @@ static void how_it_ended(void **state)
     c->limit.kind = LIMIT_KIND_WALL;
     c->limit.limit = 60;
     c->truncated.stdout_bytes = 12;
+    c->truncated.stderr_bytes = 34;
     c->truncated.displays = 2;
     c->restored = true;
     c->restored_to = 3;
     assert_summary(
-        c, "note: lost beyond the output limit: 12 bytes of stdout, 2 displays\n"
-           "stopped: the wall time limit of 60 s was reached\n"
-           "note: variables are as they were after cell 3; files are as the cell left them");
+        c,
+        "note: lost beyond the output limit: 12 bytes of stdout, 34 bytes of stderr, 2 displays\n"
+        "stopped: the wall time limit of 60 s was reached\n"
+        "note: variables are as they were after cell 3; files are as the cell left them");
 }
 
 static void everything_at_once_in_the_least(void **state)
@@ -350,6 +473,38 @@ static void everything_at_once_in_the_least(void **state)
     cell_free(c);
 }
 
+/* Nothing else needs the room. */
+static void an_error_alone_has_all_of_it(void **state)
+{
+    struct cell *c = new_cell();
+    char *traceback = xasprintf("%0950u", 1);
+    (void)state;
+
+    put_error(c, traceback);
+    char *text = summary(c, SUMMARY_MIN);
+    assert_non_null(strstr(text, traceback));
+    free(text);
+    free(traceback);
+    cell_free(c);
+}
+
+/* A long name leaves room for others. */
+static void files_with_long_names(void **state)
+{
+    struct cell *c = new_cell();
+    (void)state;
+
+    for (unsigned i = 0; i < 3; i++) {
+        struct file_note note = {.path = xasprintf("%0300u", i), .change = FILE_DELETED};
+        cell_add_file(c, &note);
+    }
+    char *text = summary(c, SUMMARY_MIN);
+    assert_int_equal(occurrences(text, "deleted "), 2);
+    assert_non_null(strstr(text, "files (2 of 3):"));
+    free(text);
+    cell_free(c);
+}
+
 static void a_status_has_its_name(void **state)
 {
     struct cell *c = new_cell();
@@ -363,6 +518,8 @@ static void a_status_has_its_name(void **state)
 static void pictures_say_their_size(void **state)
 {
     static const char jpeg[] = "\xff\xd8\xff\xe0\0\4ab\xff\xc0\0\x11\x08\1\xe0\2\x80\3";
+    static const char table_first[] = "\xff\xd8\xff\xc4\0\7abcde\xff\xc2\0\x11\x08\1\xe0\2\x80\3";
+    static const char cut[] = "\xff\xd8\xff\xc0\0\x11\x08";
     static const char gif[] = "GIF89a\x40\1\xf0\0";
     struct cell *c = new_cell();
     (void)state;
@@ -370,8 +527,15 @@ static void pictures_say_their_size(void **state)
     put_part(put(c, OUTPUT_DISPLAY), "image/jpeg", jpeg, sizeof(jpeg) - 1);
     put_part(put(c, OUTPUT_DISPLAY), "image/gif", gif, sizeof(gif) - 1);
     put_part(put(c, OUTPUT_DISPLAY), "image/png", "no", 2);
+    put_part(put(c, OUTPUT_DISPLAY), "image/jpeg", table_first, sizeof(table_first) - 1);
+    put_part(put(c, OUTPUT_DISPLAY), "image/jpeg", cut, sizeof(cut) - 1);
+    struct output *both = put(c, OUTPUT_DISPLAY);
+    put_part(both, "image/svg+xml", "<svg/>", 6);
+    put_part(both, "image/png", "no", 2);
     assert_summary(c, "picture 1: image/jpeg, 640 × 480 pixels, 18 B\n"
-                      "picture 2: image/gif, 320 × 240 pixels, 10 B\npicture 3: image/png, 2 B");
+                      "picture 2: image/gif, 320 × 240 pixels, 10 B\npicture 3: image/png, 2 B\n"
+                      "picture 4: image/jpeg, 640 × 480 pixels, 21 B\npicture 5: image/jpeg, 7 B\n"
+                      "picture 6: image/png, 2 B");
 }
 
 int main(void)
@@ -384,12 +548,18 @@ int main(void)
         cmocka_unit_test(escapes_are_taken_out),
         cmocka_unit_test(a_progress_bar_is_its_last_state),
         cmocka_unit_test(long_text_has_its_ends),
+        cmocka_unit_test(what_is_left_out_is_counted),
+        cmocka_unit_test(what_is_not_looked_at_is_counted),
         cmocka_unit_test(the_end_of_a_traceback_stays),
         cmocka_unit_test(small_ones_are_whole_beside_a_large_one),
+        cmocka_unit_test(many_that_are_short),
+        cmocka_unit_test(results_with_pictures),
         cmocka_unit_test(far_too_many),
         cmocka_unit_test(what_ipython_shows),
         cmocka_unit_test(how_it_ended),
         cmocka_unit_test(everything_at_once_in_the_least),
+        cmocka_unit_test(an_error_alone_has_all_of_it),
+        cmocka_unit_test(files_with_long_names),
         cmocka_unit_test(a_status_has_its_name),
         cmocka_unit_test(pictures_say_their_size),
     };

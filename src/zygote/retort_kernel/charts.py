@@ -293,7 +293,7 @@ class Reader:
         values = [_item(value) for value in values]
         if all(value is None or type(value) in (int, float) for value in values):
             return self.sides[side].tell(values)
-        return [_number(value) if type(value) in (int, float) else _day(tables.plain(value, ROOM))
+        return [_number(value) if type(value) in (int, float) else _day(tables.as_json(value, ROOM))
                 for value in values]
 
     # ---- areas ----
@@ -447,7 +447,7 @@ def _number(value):
     value = float(value)
     if value.is_integer() and abs(value) < tables.EXACT:
         return int(value)
-    return tables.plain(float(f"{value:.{DIGITS}g}"))
+    return tables.as_json(float(f"{value:.{DIGITS}g}"))
 
 
 def _numbers(values):
@@ -460,7 +460,7 @@ def _label(artist):
 
 
 def _cut(text):
-    return tables.plain(str(text), ROOM)
+    return tables.as_json(str(text), ROOM)
 
 
 def _text_of(text):

@@ -62,14 +62,14 @@ def _find_in(place):
 
 
 def wheels():
-    """What there is to install: plain names."""
+    """What there is to install: normal names."""
     try:
         files = os.listdir(WHEELS)
     except OSError:
         return []
-    return sorted({plain(file.partition("-")[0]) for file in files if file.endswith(".whl")})
+    return sorted({normal_name(file.partition("-")[0]) for file in files if file.endswith(".whl")})
 
 
-def plain(name):
+def normal_name(name):
     """A name as PyPI compares them: scikit_learn is Scikit-Learn."""
     return re.sub(r"[-_.]+", "-", name).lower()

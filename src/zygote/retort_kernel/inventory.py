@@ -44,9 +44,9 @@ def _libraries(brief):
     found = []
     for entry in libraries.read():
         if isinstance(entry, libraries.Library) and libraries.is_there(entry.module):
-            version = "" if brief and installs.plain(entry.name) not in MAIN else _version(entry)
+            version = "" if brief and installs.normal_name(entry.name) not in MAIN else _version(entry)
             found.append(_library(entry.name, entry.module, version, entry.group, entry.words))
-    return found + _others({installs.plain(each["name"]) for each in found})
+    return found + _others({installs.normal_name(each["name"]) for each in found})
 
 
 def _library(name, module, version, group, words):
@@ -72,8 +72,8 @@ def _others(told):
     others = {}
     for each in metadata.distributions():
         name = str(each.metadata["Name"] or "")[:NAME_MAX]
-        if name and installs.plain(name) not in told and not str(each.locate_file("")).startswith(DEBIANS):
-            others[installs.plain(name)] = _library(name, _module(each, name), str(each.version)[:NAME_MAX], "other",
+        if name and installs.normal_name(name) not in told and not str(each.locate_file("")).startswith(DEBIANS):
+            others[installs.normal_name(name)] = _library(name, _module(each, name), str(each.version)[:NAME_MAX], "other",
                                                      str(each.metadata["Summary"] or "")[:NAME_MAX])
     return [others[name] for name in sorted(others)[:OTHERS_MAX]]
 
@@ -128,6 +128,6 @@ def describe(found):
 
 
 def _told(library):
-    if installs.plain(library["name"]) not in MAIN:
+    if installs.normal_name(library["name"]) not in MAIN:
         return library["name"]
     return f"{library['name']} {'.'.join(library['version'].split('.')[:2])}"

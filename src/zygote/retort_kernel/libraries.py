@@ -14,7 +14,7 @@ from shutil import which
 from socket import gaierror
 from subprocess import CalledProcessError
 
-from .installs import plain, wheels
+from .installs import normal_name, wheels
 
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libraries.txt")
 DEBIAN = "/usr"  # the prefix of the interpreter whose libraries are Debian's
@@ -100,7 +100,7 @@ def _about_module(table, name):
         if not isinstance(entry, Command) and entry.module == name:
             return None if is_there(name) else advice(table, entry)
     for entry in table:
-        if not isinstance(entry, Command) and plain(entry.name) == plain(name):
+        if not isinstance(entry, Command) and normal_name(entry.name) == normal_name(name):
             if is_there(entry.module):
                 return f"{entry.name} is here, under another name: import {entry.module}"
             return advice(table, entry)
@@ -108,7 +108,7 @@ def _about_module(table, name):
 
 
 def advice(table, entry):
-    if plain(entry.name) in wheels():
+    if normal_name(entry.name) in wheels():
         return f"{entry.name} is not installed yet: %pip install {entry.name} does it, without network"
     text = f"{entry.name} is not installed here, and there is no network to install it from."
     instead = _instead(table, entry)
@@ -164,7 +164,7 @@ def _pip_words(command):
 
 def _about_requirement(table, name):
     for entry in table:
-        if not isinstance(entry, Command) and plain(name) in (plain(entry.name), plain(entry.module)):
+        if not isinstance(entry, Command) and normal_name(name) in (normal_name(entry.name), normal_name(entry.module)):
             return None if is_there(entry.module) else advice(table, entry)
     return None
 

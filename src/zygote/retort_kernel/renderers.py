@@ -21,7 +21,7 @@ PLOTLY_MIME = "application/vnd.plotly.v1+json"
 PLOTLY_PAGES = ("plotly_mimetype", "jupyterlab", "nteract", "vscode", "notebook", "notebook_connected", "kaggle",
                 "azure", "colab", "cocalc", "databricks", "browser", "firefox", "chrome", "chromium")
 ALTAIR_PAGES = ("default", "html", "colab", "kaggle", "zeppelin", "mimetype", "jupyterlab", "nteract")
-SECONDS_BETWEEN = 1.0  # two states of a progress bar
+BAR_SECONDS = 1.0  # between two states of a progress bar
 
 
 def install(shell):
@@ -164,7 +164,7 @@ def calm_tqdm(module):
 
     def __init__(self, iterable=None, *args, **options):
         if len(args) < 6:  # desc, total, leave, file, ncols, mininterval
-            options.setdefault("mininterval", SECONDS_BETWEEN)
+            options.setdefault("mininterval", BAR_SECONDS)
         begin(self, iterable, *args, **options)
 
     __init__.__doc__, __init__.__wrapped__ = begin.__doc__, begin

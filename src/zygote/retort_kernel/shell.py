@@ -38,7 +38,7 @@ INPUTS_GAP_MAX = 10000
 TRAITS = ("ast_node_interactivity", "ast_transformers", "autoawait", "execution_count",
           "input_transformers_post")
 UPDATES_AT_ONCE = 100  # of one display in a cell
-SECONDS_BETWEEN = 0.5  # two of those that follow
+UPDATE_SECONDS = 0.5  # between two of those that follow
 CANCEL_GRACE = 1.0  # seconds that an awaited task has to clean up after an interrupt
 
 
@@ -331,7 +331,7 @@ class Shell(InteractiveShell):
         after the first few one is sent now and then, and at the end of the cell the last."""
         count, last = self.updates.get(name, (0, 0))
         now = monotonic()
-        if count >= UPDATES_AT_ONCE and now - last < SECONDS_BETWEEN:
+        if count >= UPDATES_AT_ONCE and now - last < UPDATE_SECONDS:
             self.late[name] = bundle, metadata
             return
         self.updates[name] = count + 1, now

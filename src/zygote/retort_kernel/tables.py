@@ -115,7 +115,7 @@ def _column(name, kind, room):
 def _cells(part, room):
     part = part.astype(object)
     values = part.values.tolist()
-    return [[plain(cell, room) for cell in (row if part.ndim == 2 else (row,))] for row in values]
+    return [[as_json(cell, room) for cell in (row if part.ndim == 2 else (row,))] for row in values]
 
 
 def _is_meaningful(index):
@@ -129,13 +129,13 @@ def _index(head, tail, width, room):
     found = {"columns": [_column("" if name is None else name, kind, room) for name, kind in levels]}
     for end, index in (("head", head), ("tail", tail)):
         rows = index.tolist() if index.nlevels > 1 else [(value,) for value in index.tolist()]
-        found[end] = [[plain(value, room) for value in row[:width]] for row in rows]
+        found[end] = [[as_json(value, room) for value in row[:width]] for row in rows]
     return found
 
 
 # ---- single values ----
 
-def plain(value, room=SIZES[0][1]):
+def as_json(value, room=SIZES[0][1]):
     """A value as JSON has it: a number, a text of so many characters, or None."""
     kind = type(value)
     if kind is str:
@@ -165,7 +165,7 @@ def _from_numpy(value, room):
     if value.dtype.kind == "V":
         return _text(str(value), room)
     item = value.item()
-    return plain(item, room) if type(item) is not type(value) else _text(str(value), room)
+    return as_json(item, room) if type(item) is not type(value) else _text(str(value), room)
 
 
 def _text(text, room):
