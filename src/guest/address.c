@@ -17,10 +17,11 @@ static void curl_done(char **text)
 }
 #define cleanup_curl __attribute__((cleanup(curl_done)))
 
+/* A name may begin with "127." too. */
 static bool is_loopback(const char *host)
 {
-    return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 ||
-           strcmp(host, "[::1]") == 0;
+    return strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
+           (strncmp(host, "127.", 4) == 0 && !host[strspn(host, "0123456789.")]);
 }
 
 /* ---- the token ---- */
@@ -128,36 +129,62 @@ static int set_base(struct address *a, CURLU *u, struct err *e)
     return 0;
 }
 
-static int parse(struct address *a, CURLU *u, const char *url, const char *file, struct err *e)
+/* The query is in the parts, and not in the base. */
+static int parse_where(struct address *a, CURLU *u, const char *url, struct parts *ret,
+                       struct err *e)
 {
-    __attribute__((cleanup(parts_done))) struct parts p = {0};
-
     if (curl_url_set(u, CURLUPART_URL, url, 0) != CURLUE_OK)
         return err_set(e, 0, "\"%.*s\" is not a server's address: it is like http://127.0.0.1:8722",
                        (int)strcspn(url, "?"), url);
-    take_apart(u, &p);
-    if (check_parts(&p, e) < 0 || set_base(a, u, e) < 0 || find_token(a, p.query, file, e) < 0)
+    take_apart(u, ret);
+    if (check_parts(ret, e) < 0 || set_base(a, u, e) < 0)
         return -1;
-    a->loopback = is_loopback(p.host);
+    a->loopback = is_loopback(ret->host);
     return 0;
 }
 
-int address_parse(struct address *ret, char *url, const char *token_file, struct err *e)
+static int parse(struct address *a, const char *url, struct parts *ret, struct err *e)
 {
-    struct address a = {0};
     CURLU *u = curl_url();
 
     if (!u)
         bug("out of memory (an address)");
-    int r = parse(&a, u, url, token_file, e);
+    int r = parse_where(a, u, url, ret, e);
     curl_url_cleanup(u);
+    return r;
+}
+
+static int parsed(struct address *ret, struct address *a, int r)
+{
+    if (r < 0)
+        address_done(a);
+    else
+        *ret = *a;
+    return r;
+}
+
+int address_parse(struct address *ret, char *url, const char *token_file, struct err *e)
+{
+    __attribute__((cleanup(parts_done))) struct parts p = {0};
+    struct address a = {0};
+    int r = parse(&a, url, &p, e);
+
+    if (r == 0)
+        r = find_token(&a, p.query, token_file, e);
     size_t at = strcspn(url, "?");
     memset(url + at, 0, strlen(url + at));
-    if (r < 0)
-        address_done(&a);
-    else
-        *ret = a;
-    return r;
+    return parsed(ret, &a, r);
+}
+
+int address_plain(struct address *ret, const char *url, struct err *e)
+{
+    __attribute__((cleanup(parts_done))) struct parts p = {0};
+    struct address a = {0};
+    int r = parse(&a, url, &p, e);
+
+    if (r == 0 && p.query)
+        r = err_set(e, 0, "the server's address has no \"?\" in it");
+    return parsed(ret, &a, r);
 }
 
 void address_done(struct address *a)

@@ -22,4 +22,6 @@ struct address {
 
 /* `url` is wiped from where its query begins. token_file may be NULL. */
 int address_parse(struct address *ret, char *url, const char *token_file, struct err *e);
+/* One that has nothing but where it is: neither a query nor a token, from wherever. */
+int address_plain(struct address *ret, const char *url, struct err *e);
 void address_done(struct address *a);

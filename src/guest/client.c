@@ -1,6 +1,7 @@
 /* client: see client.h. */
 #include "guest/client.h"
 
+#include <ctype.h>
 #include <curl/curl.h>
 #include <errno.h>
 #include <poll.h>
@@ -17,7 +18,7 @@
 #include "base/fd.h"
 
 #define CONNECT_SECONDS 15L
-#define SILENCE_SECONDS 60L /* a stream has a comment every 10 */
+#define SILENCE_SECONDS 60u /* a stream has a comment every 10 */
 #define BUFFER (256L << 10)
 #define BATCH 16
 
@@ -31,6 +32,7 @@ struct client {
     int waker; /* ours */
     struct call *calls;
     char *base;
+    char *remedy;
     char *authorization; /* the header, or NULL */
     bool loopback;
     int64_t wake_ms; /* when the waker is due; 0: never */
@@ -123,12 +125,13 @@ static int open_descriptors(struct client *c, struct err *e)
     return 0;
 }
 
-struct client *client_new(const struct address *a, struct err *e)
+struct client *client_new(const struct address *a, const char *remedy, struct err *e)
 {
     struct client *c = xcalloc(1, sizeof(*c));
 
     *c = (struct client){.epoll = -1, .timer = -1, .waker = -1};
     c->base = xstrdup(a->base);
+    c->remedy = xstrdup(remedy);
     c->loopback = a->loopback;
     if (a->token)
         c->authorization = xasprintf("Authorization: Bearer %s", a->token);
@@ -158,6 +161,7 @@ void client_free(struct client *c)
     fd_close(&c->timer);
     fd_close(&c->waker);
     free(c->base);
+    free(c->remedy);
     if (c->authorization)
         explicit_bzero(c->authorization, strlen(c->authorization));
     free(c->authorization);
@@ -203,12 +207,29 @@ static bool too_much(struct call *call, uint64_t bytes)
     return true;
 }
 
+/* "Text/Event-Stream; charset=utf-8" is "text/event-stream". One that does not fit is none that we know. */
+static void take_type(struct call *call)
+{
+    const char *said = NULL;
+
+    curl_easy_getinfo(call->inside->easy, CURLINFO_CONTENT_TYPE, &said);
+    size_t len = said ? strcspn(said, "; \t") : 0;
+    if (len > CALL_TYPE_LONGEST)
+        len = 0;
+    for (size_t i = 0; i < len; i++)
+        call->type[i] = (char)tolower((unsigned char)said[i]);
+    call->type[len] = '\0';
+}
+
 static size_t on_header(char *data, size_t size, size_t n, void *ctx)
 {
     struct call *call = ctx;
     curl_off_t length = -1;
 
-    if (n > 2 || (data[0] != '\r' && data[0] != '\n') || status_of(call) != 200)
+    if (n > 2 || (data[0] != '\r' && data[0] != '\n'))
+        return size * n;
+    take_type(call);
+    if (status_of(call) != 200)
         return size * n;
     call->answered = true;
     curl_easy_getinfo(call->inside->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
@@ -271,6 +292,7 @@ static void resume_source(struct client *c, int fd)
 
 static void add_header(struct call *call, const char *line)
 {
+    assert_that(!strpbrk(line, "\r\n")); /* a second header would be in it */
     struct curl_slist *more = curl_slist_append(call->inside->headers, line);
 
     if (!more)
@@ -286,9 +308,22 @@ static void add_headers(struct call *call)
     add_header(call, line);
     if (call->client->authorization)
         add_header(call, call->client->authorization);
-    if (call->spec.body)
+    if (call->spec.body) {
         add_header(call, "Content-Type: application/json");
+        add_header(call,
+                   "Expect:"); /* else a large one waits for a word that many servers never say */
+    }
+    for (const char *const *more = call->spec.headers; more && *more; more++)
+        add_header(call, *more);
     curl_easy_setopt(call->inside->easy, CURLOPT_HTTPHEADER, call->inside->headers);
+}
+
+/* There may be keys in them. */
+static void wipe_headers(struct curl_slist *headers)
+{
+    for (struct curl_slist *h = headers; h; h = h->next)
+        explicit_bzero(h->data, strlen(h->data));
+    curl_slist_free_all(headers);
 }
 
 /* true: its end is in sight, so that it may be waited for. */
@@ -322,8 +357,9 @@ static void set_method(struct call *call, CURL *easy)
         curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->spec.method);
     }
     if (!patient) {
+        unsigned silence_s = call->spec.silence_s ? call->spec.silence_s : SILENCE_SECONDS;
         curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
-        curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, SILENCE_SECONDS);
+        curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (long)silence_s);
     }
 }
 
@@ -365,6 +401,7 @@ struct call *call_begin(struct client *c, const struct call_spec *spec)
     set_connection(call, easy);
     set_method(call, easy);
     add_headers(call);
+    call->spec.headers = NULL; /* the caller's, who may free them now */
     if (curl_multi_add_handle(c->multi, easy) != CURLM_OK)
         bug("a call was made where none can be");
     call->inside->added = true;
@@ -392,7 +429,7 @@ void call_end(struct call *call)
     *at = call->next;
     take_off(call);
     curl_easy_cleanup(call->inside->easy);
-    curl_slist_free_all(call->inside->headers);
+    wipe_headers(call->inside->headers);
     free(call->inside);
     free(call->spec.body);
     buf_done(&call->body);
@@ -408,23 +445,28 @@ static void explain(struct call *call, CURLcode code)
     const char *why = call->inside->why[0] ? call->inside->why : curl_easy_strerror(code);
 
     switch (code) {
+    case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_CONNECT:
-        err_set(&call->e, 0, "there is no server at %s (%s): is \"retort serve\" running there?",
-                base, why);
+        call->fault = CALL_ABSENT;
+        err_set(&call->e, 0, "there is no server at %s (%s): %s", base, why, call->client->remedy);
         break;
     case CURLE_PEER_FAILED_VERIFICATION:
+        call->fault = CALL_UNTRUSTED;
         err_set(&call->e, 0,
                 "the certificate of %s is not trusted (%s): SSL_CERT_FILE may name the authority's",
                 base, why);
         break;
     case CURLE_SSL_CONNECT_ERROR:
+        call->fault = CALL_UNTRUSTED;
         err_set(&call->e, 0, "%s does not speak TLS (%s): is it http://?", base, why);
         break;
     case CURLE_OPERATION_TIMEDOUT:
+        call->fault = CALL_SILENT;
         err_set(&call->e, 0, "the server at %s does not answer (%s)", base, why);
         break;
     default:
+        call->fault = CALL_LOST;
         err_set(&call->e, 0, "the connection to %s is lost (%s)", base, why);
     }
 }

@@ -84,7 +84,7 @@ int owner_connect(struct owner *o, const struct address *a, const struct wish *w
     outlet_init(&o->out);
     /* Signals first: libcurl may start threads, which inherit our mask. */
     if (take_signals(o, e) == 0)
-        o->client = client_new(a, e);
+        o->client = client_new(a, "is \"retort serve\" running there?", e);
     if (o->client)
         return 0;
     owner_stop(o);
@@ -141,12 +141,18 @@ static int boxes_dispatch(struct owner *o, struct err *e)
     return 0;
 }
 
+void owner_listen(struct owner *o, struct client *other)
+{
+    o->other = other;
+}
+
 static int one_turn(struct owner *o, int input_fd, int timeout_ms, struct err *e)
 {
-    enum { BOXES, SIGNALS, INPUT, OUT };
+    enum { BOXES, OTHER, SIGNALS, INPUT, OUT };
     int wants = outlet_wants(&o->out);
     struct pollfd p[] = {
         [BOXES] = {.fd = boxes_fd(o), .events = POLLIN},
+        [OTHER] = {.fd = o->other ? client_fd(o->other) : -1, .events = POLLIN},
         [SIGNALS] = {.fd = o->signal_fd, .events = POLLIN},
         [INPUT] = {.fd = input_fd, .events = POLLIN},
         [OUT] = {.fd = wants ? wants : -1, .events = POLLOUT},
@@ -161,11 +167,21 @@ static int one_turn(struct owner *o, int input_fd, int timeout_ms, struct err *e
         outlet_ready(&o->out);
     if (p[BOXES].revents && boxes_dispatch(o, e) < 0)
         return -1;
+    if (p[OTHER].revents)
+        client_dispatch(o->other);
     if (p[INPUT].revents)
         turn |= TURN_INPUT;
     if (o->out.closed)
         turn |= TURN_CLOSED;
     return turn;
+}
+
+/* How long a turn may take: -1, as long as it likes. */
+static int until_tick_ms(const struct owner *o)
+{
+    int64_t left = o->ticked_ms + o->tick_ms - clock_now_ms();
+
+    return o->tick_ms <= 0 ? -1 : left < 0 ? 0 : left > o->tick_ms ? o->tick_ms : (int)left;
 }
 
 int owner_turn(struct owner *o, int input_fd, struct err *e)
@@ -174,7 +190,11 @@ int owner_turn(struct owner *o, int input_fd, struct err *e)
 
     o->seen = 0;
     if (!o->lost && !seen)
-        seen = one_turn(o, input_fd, -1, e);
+        seen = one_turn(o, input_fd, until_tick_ms(o), e);
+    if (seen >= 0 && until_tick_ms(o) == 0) {
+        o->ticked_ms = clock_now_ms();
+        seen |= TURN_TICK;
+    }
     if (!o->lost)
         return seen;
     *e = o->why;

@@ -28,6 +28,9 @@ struct owner {
     struct keeper keeper;
     struct vessel *vessel; /* NULL: boxes are on a server, which is */
     struct client *client;
+    struct client *other; /* heard beside the boxes, and somebody else's: see owner_listen */
+    int tick_ms; /* owner_turn returns at least so often, with TURN_TICK; 0: when it must */
+    int64_t ticked_ms;
     struct wish wish;
     bool lost; /* it cannot be reached any more: */
     struct err why;
@@ -61,8 +64,12 @@ enum turn {
     TURN_STOP = 4,    /* SIGTERM or SIGHUP: leave now */
     TURN_CLOSED = 8,  /* nobody reads our stdout any more */
     TURN_RESIZE = 16, /* the terminal has another size */
-    TURN_BACK = 32    /* back in the foreground after Ctrl-Z */
+    TURN_BACK = 32,   /* back in the foreground after Ctrl-Z */
+    TURN_TICK = 64    /* tick_ms are over */
 };
+
+/* From now on turns do the work of this client too; NULL: of none. It stays the caller's. */
+void owner_listen(struct owner *o, struct client *other);
 
 /* One turn: wait until something happens, let the vessel and the outlet do their work. Returns a
  * set of enum turn, 0 included, or -1 when the keeper or the server is gone. input_fd may be -1. */

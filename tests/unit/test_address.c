@@ -49,7 +49,26 @@ static void addresses(void **state)
     assert_address("http://[::1]:8722/", "http://[::1]:8722", NULL, true);
     assert_address("https://box.example/retort/?token=x", "https://box.example/retort", "x", false);
     assert_address("https://localhost.example", "https://localhost.example", NULL, false);
+    assert_address("http://127.box.example", "http://127.box.example", NULL, false);
     assert_address("https://box.example///", "https://box.example", NULL, false);
+}
+
+static void plain_addresses(void **state)
+{
+    struct address a = {0};
+    struct err e;
+    (void)state;
+
+    setenv("RETORT_TOKEN", "rt_for_a_server_of_ours", 1);
+    assert_int_equal(address_plain(&a, "https://models.example/v1/", &e), 0);
+    unsetenv("RETORT_TOKEN");
+    assert_string_equal(a.base, "https://models.example/v1");
+    assert_null(a.token);
+    assert_false(a.loopback);
+    address_done(&a);
+    assert_int_equal(address_plain(&a, "https://models.example/v1?token=x", &e), -1);
+    assert_int_equal(address_plain(&a, "https://me:secret@models.example/", &e), -1);
+    assert_null(a.base);
 }
 
 static void mistakes(void **state)
@@ -129,8 +148,11 @@ static void paths_are_escaped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(addresses),          cmocka_unit_test(mistakes),
-        cmocka_unit_test(the_token_is_wiped), cmocka_unit_test(the_environment_and_a_file),
+        cmocka_unit_test(addresses),
+        cmocka_unit_test(plain_addresses),
+        cmocka_unit_test(mistakes),
+        cmocka_unit_test(the_token_is_wiped),
+        cmocka_unit_test(the_environment_and_a_file),
         cmocka_unit_test(paths_are_escaped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
