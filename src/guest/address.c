@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/buf.h"
 #include "base/fd.h"
@@ -185,6 +186,30 @@ int address_plain(struct address *ret, const char *url, struct err *e)
     if (r == 0 && p.query)
         r = err_set(e, 0, "the server's address has no \"?\" in it");
     return parsed(ret, &a, r);
+}
+
+/* "https://host:port", or NULL. */
+static char *origin(const char *url)
+{
+    cleanup_curl char *scheme = NULL, *host = NULL, *port = NULL;
+    CURLU *u = curl_url();
+
+    if (!u)
+        bug("out of memory (an address)");
+    if (curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK) {
+        curl_url_get(u, CURLUPART_SCHEME, &scheme, 0);
+        curl_url_get(u, CURLUPART_HOST, &host, 0);
+        curl_url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT);
+    }
+    curl_url_cleanup(u);
+    return scheme && host && port ? xasprintf("%s://%s:%s", scheme, host, port) : NULL;
+}
+
+bool address_same_origin(const char *url, const char *other)
+{
+    cleanup_free char *a = origin(url), *b = origin(other);
+
+    return a && b && strcasecmp(a, b) == 0;
 }
 
 void address_done(struct address *a)

@@ -24,4 +24,6 @@ struct address {
 int address_parse(struct address *ret, char *url, const char *token_file, struct err *e);
 /* One that has nothing but where it is: neither a query nor a token, from wherever. */
 int address_plain(struct address *ret, const char *url, struct err *e);
+/* Are these two on the same server: the same scheme, host and port? */
+bool address_same_origin(const char *url, const char *other);
 void address_done(struct address *a);
