@@ -25,6 +25,7 @@ struct agent {
     struct prompt prompt;
     char *system;
     bool system_tools; /* it speaks of the tool */
+    struct request request;
     json_t *talk;
     bool called; /* the model has used the tool in this conversation */
     /* the question */
@@ -78,10 +79,23 @@ static void on_code(void *ctx, unsigned call, const char *text, size_t len)
     a->o.view->code(a->o.view->ctx, call, text, len);
 }
 
+static void ready_system(struct agent *a)
+{
+    bool tools = a->o.model->tools;
+
+    if (!a->system || a->system_tools != tools) {
+        free(a->system);
+        a->system = prompt_text(&a->prompt, &a->o.guest->limits, tools);
+        a->system_tools = tools;
+    }
+    a->request = (struct request){.system = a->system, .talk = a->talk};
+}
+
 static void on_again(void *ctx, const char *why, unsigned seconds)
 {
-    const struct agent *a = ctx;
+    struct agent *a = ctx;
 
+    ready_system(a); /* it may turn out now that it has no tools */
     a->o.view->again(a->o.view->ctx, why, seconds);
 }
 
@@ -187,7 +201,7 @@ static bool is_message(const json_t *m, const json_t *before)
     const json_t *calls = json_object_get(m, "calls"), *results = json_object_get(m, "results");
     const json_t *called = json_object_get(before, "calls");
 
-    if (json_array_size(called) > 0 != is_role(m, "results"))
+    if ((json_array_size(called) > 0) != is_role(m, "results"))
         return false; /* results come behind calls, and nothing else does */
     if (is_role(m, "results"))
         return json_array_size(results) == json_array_size(called);
@@ -334,7 +348,8 @@ static int wait_for_cell(struct agent *a, bool *ret_stopped, struct err *e)
             return turn;
         if (turn & TURN_SIGINT && ++times == 1)
             guest_interrupt(a->o.guest);
-        a->o.view->tick(a->o.view->ctx);
+        if (turn & TURN_TICK)
+            a->o.view->tick(a->o.view->ctx);
     }
     *ret_stopped = times > 1;
     return 0;
@@ -347,6 +362,7 @@ static int fresh_guest(struct agent *a, struct err *e)
     const struct limits limits = g->limits;
 
     note(a, "the session is lost with its interpreter; going on in a fresh one");
+    a->o.owner->wish.session = NULL;
     guest_close(g);
     int turn = guest_open(g, a->o.owner, &limits, &a->guest_view, e);
     g->undo = a->o.clean_retries;
@@ -373,7 +389,9 @@ static int run_cell(struct agent *a, const char *code, json_t *results, const ch
     bool failed = c->status != CELL_OK;
     a->failed_in_a_row = failed ? a->failed_in_a_row + 1 : 0;
     a->answer->failed += failed;
-    a->o.view->ran(a->o.view->ctx, c, c->undone);
+    a->o.view->ran(a->o.view->ctx, c);
+    if (a->o.ran)
+        a->o.ran(a->o.ctx, c);
     cleanup_free char *text = result_text(c, a->o.summary);
     talk_add_result(results, id, text, failed, pictures_of(c));
     cell_free(c);
@@ -455,17 +473,6 @@ static int run_calls(struct agent *a, enum course *ret, struct err *e)
 
 /* ---- replies ---- */
 
-static void ready_system(struct agent *a)
-{
-    bool tools = a->o.model->tools;
-
-    if (a->system && a->system_tools == tools)
-        return;
-    free(a->system);
-    a->system = prompt_text(&a->prompt, &a->o.guest->limits, tools);
-    a->system_tools = tools;
-}
-
 /* A server may take the tool and never tell its model: then the model writes blocks, and is one without. */
 static void take_blocks(struct agent *a, struct reply *r)
 {
@@ -512,9 +519,7 @@ static int ask(struct agent *a, enum course *ret, struct err *e)
     ready_system(a);
     a->o.view->asking(a->o.view->ctx);
     a->o.owner->tick_ms = TICK_MS;
-    const struct request request = {
-        .system = a->system, .talk = a->talk, .stream = a->o.model->streams};
-    int turn = exchange(a->o.owner, a->o.client, a->o.model, &request, &a->exchange_view,
+    int turn = exchange(a->o.owner, a->o.client, a->o.model, &a->request, &a->exchange_view,
                         deadline_ms(a), &r, e);
     if (turn > 0 && turn & TURN_SIGINT) {
         *ret = IS_OVER;

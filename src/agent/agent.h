@@ -38,8 +38,8 @@ struct agent_view {
     void (*running)(void *ctx, const char *code);
     void (*output)(void *ctx, enum output_kind kind, const char *text, size_t len);
     void (*display)(void *ctx, const struct output *o);
-    /* It has run; `undone`: the session is again what it was before it. */
-    void (*ran)(void *ctx, const struct cell *c, bool undone);
+    /* It has run. */
+    void (*ran)(void *ctx, const struct cell *c);
     /* A sentence of ours. */
     void (*note)(void *ctx, const char *sentence);
     /* Some ten times a second while anything is waited for: for a line that shows how long. */
@@ -84,8 +84,10 @@ struct agent_options {
     bool clean_retries; /* a cell that fails is undone */
     unsigned summary;   /* bytes of a cell that the model gets */
     char *environment;  /* a paragraph, taken over; or NULL */
-    /* Each message as it is added, for a transcript; may be NULL. */
+    /* Each message as it is added, for a transcript, and each cell when it has run, for whoever keeps it; may be
+     * NULL. */
     void (*added)(void *ctx, const json_t *message);
+    void (*ran)(void *ctx, const struct cell *c);
     void *ctx;
 };
 

@@ -65,7 +65,7 @@ static void on_display(void *ctx, const struct output *o)
     tell(ctx, output_kind_name(o->kind), cell_output_json(o));
 }
 
-static void on_ran(void *ctx, const struct cell *c, bool undone)
+static void on_ran(void *ctx, const struct cell *c)
 {
     const struct telling *t = ctx;
     json_t *cell = cell_json(c, t->summary), *brief = cell_json_without(cell, NULL, 0);
@@ -74,7 +74,6 @@ static void on_ran(void *ctx, const struct cell *c, bool undone)
         json_decref(cell);
         cell = brief;
     }
-    json_object_set_new(cell, "undone", json_boolean(undone));
     tell(ctx, "cell", cell);
 }
 

@@ -7,7 +7,7 @@
  *     reply    {}                                  its reply is whole
  *     running  {"code"}
  *     stdout, stderr, display, result              as a cell's stream has them
- *     cell     the cell                            … with "undone": was it?
+ *     cell     the cell
  *     note     {"text"}                            a sentence of ours
  *     file     {"path","size"}                     was saved (ask -o)
  *     answer   {"text","end","why","cells",…}      the last one

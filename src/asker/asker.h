@@ -23,7 +23,6 @@
  * {"status","code","message"}. */
 #define ASKER_FAILED "failed"
 #define ASKER_NAME_MAX 16
-bool asker_event_known(const char *name);
 
 struct asker_options {
     const char *address; /* of the server, as in a URL */
@@ -31,12 +30,10 @@ struct asker_options {
     const char *model_config; /* or NULL */
     unsigned cells, tokens;   /* bounds of a question */
     double time_s;            /* infinite: none */
-    uid_t uid;                /* whom it becomes, where `root` */
-    gid_t gid;
-    bool root;
+    bool root;                /* then it becomes somebody who has no account */
 };
 
-/* Start it. *ret_fd is where orders go, and *ret_title what people call the model (the caller's). Whatever the
+/* Start it. *ret_fd is where orders go. Whatever the
  * environment has of keys is wiped from this process afterwards. Call it when the keeper stands, before the gate gives
  * its rights up. */
 int asker_start(const struct asker_options *o, int *ret_fd, struct err *e);

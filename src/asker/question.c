@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "guest/guest.h"
 #include "guest/owner.h"
+#include "session/cell_json.h"
 
 struct question {
     const struct asker_options *asker;
@@ -37,7 +38,7 @@ struct question {
 static void tell(void *ctx, const char *event, json_t *data)
 {
     struct question *q = ctx;
-    char *text = json_dumps(data, JSON_COMPACT);
+    char *text = json_dumps(data, CELL_JSON_FLAGS);
     struct buf b = {0};
 
     assert_that(text);
@@ -200,13 +201,11 @@ static int run(struct question *q, struct err *e)
     read_limits(q, &wish, &limits);
     if (owner_connect(&q->owner, &q->address, &wish, e) < 0)
         return -1;
-    q->client = model_client(&q->model, e);
-    owner_listen(&q->owner, q->client);
+    q->client = exchange_client(&q->model, e);
     int r = q->client ? open_guest(q, &limits, e) : -1;
     if (r == 0)
         r = ask(q, e);
     guest_close(&q->guest);
-    owner_listen(&q->owner, NULL);
     if (q->client)
         client_free(q->client);
     owner_stop(&q->owner);

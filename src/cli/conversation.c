@@ -324,11 +324,8 @@ static int find_model(struct conversation *c, struct err *e)
         return -1;
     if (notes.len > 0)
         outlet_note(&c->owner.out, "%s", buf_text(&notes));
-    c->client = model_client(&c->model, e);
-    if (!c->client)
-        return -1;
-    owner_listen(&c->owner, c->client);
-    return 0;
+    c->client = exchange_client(&c->model, e);
+    return c->client ? 0 : -1;
 }
 
 static json_t *about(const struct conversation *c)
@@ -530,7 +527,6 @@ void conversation_stop(struct conversation *c)
     agent_free(c->agent);
     c->agent = NULL;
     guest_close(&c->guest);
-    owner_listen(&c->owner, NULL);
     if (c->client)
         client_free(c->client);
     c->client = NULL;

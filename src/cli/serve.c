@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "asker/asker.h"
 #include "base/fd.h"
 #include "cli/cli.h"
 #include "cli/environment.h"
@@ -55,6 +56,7 @@ struct server {
     unsigned n_environments;
     struct keeper keeper;
     struct vessel *vessel;
+    int asker_fd; /* -1: there is no model */
 };
 
 /* ---- settings ---- */
@@ -169,6 +171,17 @@ static int bind_to(struct server *s, const struct addrinfo *a, struct err *e)
     return 0;
 }
 
+/* Where our own processes reach us: an address that means all of them is none to connect to. */
+static char *client_address(const struct server *s)
+{
+    static const char *const any[][2] = {{"0.0.0.0:", "127.0.0.1:"}, {"[::]:", "[::1]:"}};
+
+    for (size_t i = 0; i < sizeof(any) / sizeof(*any); i++)
+        if (strncmp(s->address, any[i][0], strlen(any[i][0])) == 0)
+            return xasprintf("%s%s", any[i][1], s->address + strlen(any[i][0]));
+    return xstrdup(s->address);
+}
+
 static int open_port(struct server *s, struct err *e)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
@@ -251,6 +264,22 @@ static int start_keeper(struct server *s, struct err *e)
     return owner_keep(&options, &s->keeper, &s->vessel, e);
 }
 
+/* Only where a model is named on purpose: each question costs its owner. It is a client of ours, by loopback where
+ * we listen everywhere. */
+static int start_asker(struct server *s, struct err *e)
+{
+    cleanup_free char *address = client_address(s);
+    const struct asker_options options = {.address = address,
+                                          .model = s->config.model,
+                                          .model_config = s->config.model_config,
+                                          .cells = s->config.ask_cells,
+                                          .tokens = s->config.ask_tokens,
+                                          .time_s = s->config.ask_time_s,
+                                          .root = s->keeper.facts.root};
+
+    return s->config.model || s->config.model_config ? asker_start(&options, &s->asker_fd, e) : 0;
+}
+
 static int confine(struct server *s, struct err *e)
 {
     uid_t uid = geteuid();
@@ -307,6 +336,7 @@ static int serve(struct server *s, struct err *e)
     for (unsigned i = 0; i < s->n_environments; i++)
         start.environments[i] = s->environments[i].name;
     start.listen_fd = fd_steal(&s->listen_fd);
+    start.asker_fd = fd_steal(&s->asker_fd);
     int r = gate_serve(&start, e);
     notify("STOPPING=1");
     return r;
@@ -316,6 +346,7 @@ static void stop(struct server *s)
 {
     owner_let_go(&s->keeper, s->vessel);
     fd_close(&s->listen_fd);
+    fd_close(&s->asker_fd);
     for (unsigned i = 0; i < s->n_environments; i++)
         environment_done(&s->environments[i]);
     free(s->state);
@@ -324,7 +355,7 @@ static void stop(struct server *s)
 
 int verb_serve(int argc, char **argv)
 {
-    static struct server s = {.listen_fd = -1};
+    static struct server s = {.listen_fd = -1, .asker_fd = -1};
     struct err e = {0};
     int wrong = parse(&s, argc, argv);
 
@@ -342,6 +373,8 @@ int verb_serve(int argc, char **argv)
         r = state_dir(s.config.state, true, &s.state, &e);
     if (r == 0)
         r = start_keeper(&s, &e);
+    if (r == 0)
+        r = start_asker(&s, &e);
     if (r == 0)
         r = confine(&s, &e);
     if (r == 0)

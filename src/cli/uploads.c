@@ -15,37 +15,51 @@
 
 #define UPLOADS_MAX 1000
 
+static const struct upload *find(const struct uploads *u, const char *name)
+{
+    for (unsigned i = 0; i < u->n; i++)
+        if (strcmp(u->list[i].name, name) == 0)
+            return &u->list[i];
+    return NULL;
+}
+
+int uploads_add_named(struct uploads *u, const char *name, const char *path)
+{
+    const struct upload one = {.name = xstrdup(name), .path = xstrdup(path), .fd = -1};
+
+    if (path_check(name, strlen(name)) || u->n == UPLOADS_MAX || find(u, name)) {
+        free(one.name);
+        free(one.path);
+        return find(u, name) ? 0 : -1;
+    }
+    u->list = reallocarray(u->list, u->n + 1, sizeof(one));
+    assert_that(u->list);
+    u->list[u->n++] = one;
+    return 0;
+}
+
 int uploads_add(struct uploads *u, const char *verb, char *arg)
 {
-    struct upload one = {.path = arg, .fd = -1};
     char *equals = strchr(arg, '=');
-    const char *name;
+    const char *name, *path = arg;
 
     /* A file that is called so is meant before a name for another. */
     if (equals && access(arg, F_OK) < 0) {
         *equals = '\0';
         name = arg;
-        one.path = equals + 1;
+        path = equals + 1;
     } else {
         const char *slash = strrchr(arg, '/');
         name = slash ? slash + 1 : arg;
     }
     if (path_check(name, strlen(name)))
         return usage_error(verb, "-f: \"%s\" cannot be the name of a file in the workspace", name);
-    for (unsigned i = 0; i < u->n; i++) {
-        if (strcmp(u->list[i].name, name) == 0)
-            return usage_error(verb,
-                               "-f: two files would be called \"%s\": rename one as in "
-                               "-f other=%s",
-                               name, one.path);
-    }
+    if (find(u, name))
+        return usage_error(
+            verb, "-f: two files would be called \"%s\": rename one as in -f other=%s", name, path);
     if (u->n == UPLOADS_MAX)
         return usage_error(verb, "-f: more than %d files", UPLOADS_MAX);
-    one.name = xstrdup(name);
-    u->list = reallocarray(u->list, u->n + 1, sizeof(one));
-    assert_that(u->list);
-    u->list[u->n++] = one;
-    return 0;
+    return uploads_add_named(u, name, path);
 }
 
 int uploads_open(struct uploads *u, struct err *e)
@@ -87,6 +101,7 @@ void uploads_done(struct uploads *u)
     for (unsigned i = 0; i < u->n; i++) {
         fd_close(&u->list[i].fd);
         free(u->list[i].name);
+        free(u->list[i].path);
     }
     free(u->list);
     *u = (struct uploads){0};

@@ -6,7 +6,7 @@
 
 struct upload {
     char *name; /* in the workspace */
-    const char *path;
+    char *path;
     int fd;
 };
 
@@ -17,6 +17,8 @@ struct uploads {
 
 /* The argument of one -f, which is written to: "PATH", or "NAME=PATH". 0, or EXIT_USAGE after a message. */
 int uploads_add(struct uploads *u, const char *verb, char *arg);
+/* One under a name that is known; a second of that name is left out. -1: it cannot be a name. */
+int uploads_add_named(struct uploads *u, const char *name, const char *path);
 /* Open them all: what cannot be read is found before anything is started. */
 int uploads_open(struct uploads *u, struct err *e);
 /* Copy them into the workspace; they are read from their beginning, so that a second box can have them too where

@@ -12,6 +12,8 @@ void call_environments(struct request *r);
 
 void call_run(struct request *r);
 
+void call_ask(struct request *r);
+
 void call_session_new(struct request *r);
 void call_sessions(struct request *r);
 void call_session(struct request *r);

@@ -154,6 +154,18 @@ static void keep(struct question *q, const char *name, const char *data, size_t 
     memcpy(*kept, data, len);
 }
 
+static bool is_known(const char *name)
+{
+    static const char *const names[] = {"session", "asking",  "text",   "code",   "again",
+                                        "reply",   "running", "stdout", "stderr", "display",
+                                        "result",  "cell",    "note",   "answer", ASKER_FAILED};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
 /* "event: NAME\ndata: JSON" without more lines, and a name that we know. Returns the data. */
 static const char *split(const char *text, size_t len, char name[ASKER_NAME_MAX], size_t *ret_len)
 {
@@ -169,7 +181,7 @@ static const char *split(const char *text, size_t len, char name[ASKER_NAME_MAX]
     memcpy(name, text + strlen(event), name_len);
     name[name_len] = '\0';
     *ret_len = len - (size_t)(line + strlen(data) - text);
-    return asker_event_known(name) ? line + strlen(data) : NULL;
+    return is_known(name) ? line + strlen(data) : NULL;
 }
 
 /* False: it is over, and gone. */

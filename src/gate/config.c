@@ -65,6 +65,12 @@ static const struct key keys[] = {
     {"max_waiting", COUNT, AT(max_waiting), 0, 1000000},
     {"pool", COUNT, AT(pool), 0, 10000},
     {"blanks", COUNT, AT(blanks), 0, 10000},
+    {"model", WORD, AT(model)},
+    {"model_config", WORD, AT(model_config)},
+    {"max_asks", COUNT, AT(max_asks), 1, 1000},
+    {"ask_cells", COUNT, AT(ask_cells), 1, 10000},
+    {"ask_time", SECONDS, AT(ask_time_s), 1},
+    {"ask_tokens", COUNT, AT(ask_tokens), 1, 1000000000},
     {"retention", SECONDS, AT(retention_s), 0},
     {"journal_outputs", SIZE, AT(journal_outputs)},
     {"journal_session", SIZE, AT(journal_session)},
@@ -100,6 +106,10 @@ void config_default(struct config *ret)
         .max_queue = 16,
         .max_runs = 16,
         .max_waiting = 256,
+        .max_asks = 8,
+        .ask_cells = 50,
+        .ask_time_s = 10 * 60,
+        .ask_tokens = 1000000,
         .max_connections = 4096,
         .max_buffers = 1 << 30,
         .pool = 4,
@@ -135,6 +145,8 @@ void config_done(struct config *c)
     free(c->user);
     free(c->preload);
     free(c->wheels);
+    free(c->model);
+    free(c->model_config);
     list_done(c->hosts);
     list_done(c->origins);
     list_done(c->environments);

@@ -20,7 +20,9 @@ struct config {
     char *user;   /* user = retort; whom a server started by root becomes; NULL: see confine_user */
     /* preload = numpy pandas; modules to import beforehand, "none"; NULL: the usual */
     char *preload;
-    char *wheels; /* wheels = /srv/wheels; for environments that name none; NULL: none */
+    char *wheels;       /* wheels = /srv/wheels; for environments that name none; NULL: none */
+    char *model;        /* model = anthropic/NAME; NULL: nobody can ask */
+    char *model_config; /* model_config = FILE; see agent/find.h; NULL: the environment alone */
     /* These end with NULL. */
     char *hosts[CONFIG_LIST + 1];   /* hosts = name name…; further names in "Host:" */
     char *origins[CONFIG_LIST + 1]; /* origins = https://… …; pages that may call us */
@@ -33,6 +35,7 @@ struct config {
         checkpoints; /* checkpoints = 8; states of a session that are kept, if it does not say */
     double idle_timeout_s; /* idle_timeout = 1200; "none" is infinite */
     double retention_s;    /* retention = 7d; the journal of ended sessions; "none" is infinite */
+    double ask_time_s;     /* ask_time = 10m; that one question may take; "none" is infinite */
     double drain_s;        /* drain = 30; what running cells get when the server is told to stop */
 
     unsigned max_sessions;    /* max_sessions = 256; all tokens together */
@@ -40,6 +43,9 @@ struct config {
     unsigned max_queue;       /* max_queue = 16; cells that wait in one session */
     unsigned max_runs;        /* max_runs = 16; one-shot runs at once, others wait */
     unsigned max_waiting;     /* max_waiting = 256; one-shot runs that wait */
+    unsigned max_asks;        /* max_asks = 8; questions at once */
+    unsigned ask_cells;       /* ask_cells = 50; that one question may run */
+    unsigned ask_tokens;      /* ask_tokens = 1000000; that it may cost */
     unsigned max_connections; /* max_connections = 4096 */
     uint64_t max_buffers;  /* max_buffers = 1g; for requests and answers under way; or LIMIT_NONE */
     unsigned pool, blanks; /* pool = 4, blanks = 4 */

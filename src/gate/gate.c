@@ -161,6 +161,7 @@ static void drain(struct gate *g)
     log_line("draining sessions=%u", g->n_lives);
     runs_refuse(g);
     environments_refuse();
+    questions_refuse();
     for (struct live *l = g->lives; l; l = l->next)
         jobs_refuse(l, 503, "draining", "the server is about to stop; try again soon");
     gate_arm(g, clock_wall_ms() + 1);
@@ -295,6 +296,7 @@ void gate_close(struct gate *g)
         free(h);
     }
     store_close(g->store);
+    fd_close(&g->asker_fd);
     fd_close(&g->state_fd);
 }
 
@@ -321,6 +323,7 @@ int gate_open(struct gate *g, const struct gate_start *start, struct err *e)
         .config = start->config,
         .environments = start->environments,
         .vessel = start->vessel,
+        .asker_fd = start->asker_fd,
         .armed_ms = INT64_MAX,
         .http_watch = {-1, on_http},
         .vessel_watch = {-1, on_vessel},

@@ -11,6 +11,7 @@ struct gate_start {
     const struct config *config;
     struct vessel *vessel;                     /* stays the caller's */
     int listen_fd;                             /* taken over */
+    int asker_fd;                              /* to the asker, taken over; -1: there is none */
     const char *environments[CONFIG_LIST + 1]; /* names, in the keeper's order */
     void (*ready)(void *ctx);                  /* requests are answered from now on */
     void *ctx;

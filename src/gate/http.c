@@ -230,17 +230,22 @@ static int check_page(struct request *r)
     return 0;
 }
 
-static int check_token(struct request *r)
+const char *request_token(struct request *r)
 {
     static const char bearer[] = "Bearer ";
     const char *text = request_header(r, MHD_HTTP_HEADER_AUTHORIZATION);
+
+    if (text && strncasecmp(text, bearer, sizeof(bearer) - 1) == 0)
+        return text + sizeof(bearer) - 1 + strspn(text + sizeof(bearer) - 1, " ");
+    return request_header(r, "X-API-Key");
+}
+
+static int check_token(struct request *r)
+{
+    const char *text = request_token(r);
     struct token token;
     struct err e = {0};
 
-    if (text && strncasecmp(text, bearer, sizeof(bearer) - 1) == 0)
-        text += sizeof(bearer) - 1 + strspn(text + sizeof(bearer) - 1, " ");
-    else
-        text = request_header(r, "X-API-Key");
     int found = text ? store_token_find(r->gate->store, text, strlen(text), &token, &e) : 0;
     if (found < 0) {
         reply_store_failed(r, &e);

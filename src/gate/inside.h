@@ -10,6 +10,7 @@
  *   jobs.c      cells and other turns of a session, one at a time
  *   journal.c   what of a cell is kept
  *   stream.c    a cell as server-sent events
+ *   calls_ask.c questions for a model, which another process answers
  *   calls_*.c   the handlers, by subject
  *   holder.c    what each token has in use, and may
  *   metrics.c   counters
@@ -120,6 +121,7 @@ struct gate {
     int state_fd; /* locked */
     struct store *store;
     struct vessel *vessel;
+    int asker_fd; /* -1: there is no model */
     struct MHD_Daemon *http;
     int epoll;
     struct watch http_watch, vessel_watch, signal_watch, timer_watch;
@@ -253,6 +255,8 @@ void request_answer_holds(struct request *r, uint64_t *held, uint64_t now);
 
 /* A header, or NULL. */
 const char *request_header(struct request *r, const char *name);
+/* The token that it came with, as text; or NULL. */
+const char *request_token(struct request *r);
 /* A query parameter, decoded, or NULL. */
 const char *request_query(struct request *r, const char *name);
 void request_work(struct request *r, void (*abandon)(void *work), void *work);
@@ -448,6 +452,9 @@ void stream_display(struct stream *s, const struct output *o);
 void stream_error(struct stream *s, const struct cell *c);
 /* The last event; `text` is the cell as JSON. The stream belongs to its answer, and is gone when that is sent. */
 void stream_end(struct stream *s, json_t *cell, const struct buf *text);
+/* An event as it is to be sent, but for the empty line behind it. Not one that may be missed: it is left out where
+ * the reader is slow. `last`: no more follow. */
+void stream_event(struct stream *s, const char *text, size_t len, bool dear, bool last);
 /* The last event where there is no cell. */
 void stream_fail(struct stream *s, const char *why);
 /* A comment where nothing else was sent for a while, so that nobody in between takes the connection for
@@ -466,6 +473,8 @@ void runs_refuse(struct gate *g);
 void runs_refuse_of(const struct holder *h);
 /* Nor does whoever waits for what is in the environments hear it (calls_environments.c). */
 void environments_refuse(void);
+/* Nor an answer of a model's (calls_ask.c). */
+void questions_refuse(void);
 
 /* ---- transfers (transfer.c) ---- */
 

@@ -7,6 +7,7 @@
 #include "gate/inside.h"
 
 #define SMALL (64u << 10)
+#define QUESTION (512u << 10)
 #define CODE (40u << 20)  /* code is at most a frame (32 MiB); JSON escapes take more */
 #define WHOLE (64u << 20) /* a run with its files, in base64 */
 
@@ -17,6 +18,7 @@ const struct route routes[] = {
     {"GET", "/openapi.json", true, BODY_NONE, 0, call_openapi, NULL},
     {"GET", "/v1/environments", false, BODY_NONE, 0, call_environments, NULL},
     {"POST", "/v1/run", false, BODY_JSON, WHOLE, call_run, NULL},
+    {"POST", "/v1/ask", false, BODY_JSON, QUESTION, call_ask, NULL},
     {"POST", "/v1/sessions", false, BODY_JSON, SMALL, call_session_new, NULL},
     {"GET", "/v1/sessions", false, BODY_NONE, 0, call_sessions, NULL},
     {"GET", "/v1/sessions/{sid}", false, BODY_NONE, 0, call_session, NULL},

@@ -170,6 +170,16 @@ void stream_end(struct stream *s, json_t *cell, const struct buf *text)
     wake(s);
 }
 
+void stream_event(struct stream *s, const char *text, size_t len, bool dear, bool last)
+{
+    if (!dear && !has_room(s, TEXT_WAITING_MAX))
+        return;
+    s->over = last;
+    buf_add(&s->out, text, len);
+    buf_add(&s->out, "\n\n", 2);
+    wake(s);
+}
+
 void stream_fail(struct stream *s, const char *why)
 {
     json_t *j =

@@ -102,6 +102,11 @@ int guest_rollback(struct guest *g, uint32_t n, struct err *e)
     return turn;
 }
 
+int guest_describe(struct guest *g, char **ret, struct err *e)
+{
+    return g->ways->describe(g, ret, e);
+}
+
 struct cell *guest_take(struct guest *g)
 {
     struct cell *c = g->cell;

@@ -37,6 +37,7 @@ struct guest_ways {
     int (*get)(struct guest *g, const char *path, int scratch, uint64_t max, int *ret_fd,
                struct err *e);
     int (*list)(struct guest *g, file_listed *entry, void *ctx, struct err *e);
+    int (*describe)(struct guest *g, char **ret, struct err *e);
     int (*check)(struct guest *g, const char *code, size_t len, int *ret_state, char **ret_indent,
                  struct err *e);
     int (*points)(struct guest *g, point_listed *point, void *ctx, struct err *e);
@@ -106,5 +107,11 @@ int guest_ask(struct guest *g, const char *code, struct cell **ret, struct err *
 
 /* What there is in its environment (see cell_environment_json), asked in a cell. `brief`: for its description. */
 int guest_environment(struct guest *g, bool brief, json_t **ret, struct err *e);
+
+/* The paragraph that tells a model what it can use, without a cell of the guest's own. 0 and a text, the caller's; a
+ * set of enum turn that said to stop; or -1. */
+int guest_describe(struct guest *g, char **ret, struct err *e);
+/* Its id on a server; NULL: it is in a box of ours. */
+const char *guest_id(const struct guest *g);
 
 struct cell *guest_take(struct guest *g);

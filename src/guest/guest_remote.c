@@ -172,8 +172,11 @@ int remote_take_session_json(struct guest *g, const json_t *j, struct err *e)
     const char *id = remote_text(j, "id");
     bool good = id_ok(id) && take_limits(g, json_object_get(j, "limits")) == 0;
 
-    if (good)
+    if (good) {
         strcpy(r->id, id);
+        free(r->environment);
+        r->environment = xstrdup(remote_text(j, "environment"));
+    }
     if (json_is_number(idle) && json_number_value(idle) < 1e9)
         r->keep_ms = (int64_t)(json_number_value(idle) * 1000 / 3) + 1;
     return good ? 0 : err_set(e, 0, "what answers there is not a retort server");
@@ -233,6 +236,21 @@ static int create(struct guest *g, bool again, struct err *e)
     return turn != 0 ? turn : create(g, true, e);
 }
 
+/* One that is there already. */
+static int join(struct guest *g, struct err *e)
+{
+    cleanup_buf struct buf path = {0};
+
+    buf_add_text(&path, "/v1/sessions/");
+    call_add_path(&path, g->owner->wish.session);
+    cleanup_call struct call *call = call_begin(
+        g->remote->client, &(struct call_spec){.method = "GET", .path = buf_text(&path)});
+    int turn = remote_wait(g, call, e);
+    if (turn != 0)
+        return turn;
+    return call->status == 200 ? remote_take_session(g, call, e) : remote_call_failed(call, e);
+}
+
 static void after(void *ctx);
 
 struct remote *remote_new(struct guest *g)
@@ -258,7 +276,7 @@ static int remote_open(struct guest *g, struct err *e)
     struct remote *r = remote_new(g);
     uint64_t output;
 
-    int turn = create(g, false, e);
+    int turn = g->owner->wish.session ? join(g, e) : create(g, false, e);
     if (turn != 0)
         return turn;
     /* The server does not wait for a slow reader of its stream, but leaves things out. So we read at once,
@@ -292,7 +310,7 @@ static void remote_leave(struct guest *g)
     client_hook_off(r->client, &r->hook);
     remote_forget_cell(r);
     remote_call_done(&r->touch);
-    if (!r->id[0] || r->ended)
+    if (!r->id[0] || r->ended || g->owner->wish.keep)
         return;
     r->farewell = remote_call(r, "DELETE", "", NULL);
     r->ended = true;
@@ -313,6 +331,7 @@ static void remote_close(struct guest *g)
         o->seen = 0;
     }
     remote_call_done(&r->farewell);
+    free(r->environment);
     free(r);
     g->remote = NULL;
 }
@@ -529,6 +548,45 @@ static int remote_list(struct guest *g, file_listed *entry, void *ctx, struct er
     return 0;
 }
 
+/* ---- what is in it ---- */
+
+/* Of the environment with this name, or of the first. NULL: there is none. */
+static char *description_of(const struct call *call, const char *name)
+{
+    json_t *j = json_loadb(call->body.data ? call->body.data : "", call->body.len, 0, NULL), *one;
+    char *found = NULL;
+    size_t i;
+
+    json_array_foreach(json_object_get(j, "data"), i, one)
+    {
+        const char *text = json_string_value(json_object_get(one, "description"));
+        if (text && !found && (!name || strcmp(name, remote_text(one, "name")) == 0))
+            found = xstrdup(text);
+    }
+    json_decref(j);
+    return found;
+}
+
+static int remote_describe(struct guest *g, char **ret, struct err *e)
+{
+    struct remote *r = g->remote;
+    cleanup_call struct call *call =
+        call_begin(r->client, &(struct call_spec){.method = "GET", .path = "/v1/environments"});
+    int turn = remote_wait(g, call, e);
+
+    if (turn != 0)
+        return turn;
+    if (call->status != 200)
+        return remote_call_failed(call, e);
+    *ret = description_of(call, r->environment);
+    return *ret ? 0 : err_set(e, 0, "the server does not say what is in its environment");
+}
+
+const char *guest_id(const struct guest *g)
+{
+    return g->remote ? g->remote->id : NULL;
+}
+
 const struct guest_ways guest_remote = {
     .open = remote_open,
     .fork = remote_fork,
@@ -540,6 +598,7 @@ const struct guest_ways guest_remote = {
     .put = remote_put,
     .get = remote_get,
     .list = remote_list,
+    .describe = remote_describe,
     .check = remote_check,
     .points = remote_points,
     .rollback = remote_rollback,

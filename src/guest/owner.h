@@ -22,6 +22,8 @@ struct wish {
     unsigned limits;         /* bits: which limits are asked for; else the server has its own */
     const char *environment; /* NULL: the server's first */
     unsigned idle_s;         /* 0: as the server has it */
+    const char *session;     /* the one that there is already; NULL: one is made */
+    bool keep;               /* it is not ended when its guest is closed */
 };
 
 struct owner {

@@ -18,6 +18,7 @@ struct remote {
     struct guest *guest;
     struct client *client;
     char id[REMOTE_ID_MAX + 1];
+    char *environment; /* its name */
     unsigned cells;
     bool ended;      /* the server says that it is */
     int64_t keep_ms; /* how often it is to be touched; 0: never */

@@ -208,12 +208,10 @@ static void cell_over(void *ctx)
         return; /* see after() */
     }
     r->cell = NULL;
-    if (c) {
+    if (c)
         complete(r, c);
-        c->undone = g->undo && c->restored;
-    } else {
+    else
         remote_call_failed(call, &e);
-    }
     if (!c && call->status == 200)
         err_set(&e, 0, "the server did not run the cell to its end%s%s", r->why[0] ? ": " : "",
                 r->why);

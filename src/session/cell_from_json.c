@@ -366,6 +366,7 @@ static int fill(const json_t *j, struct cell *c, struct err *e)
         return wrong(e, "restored_to");
     c->restored = restored != NULL;
     c->restored_to = (uint32_t)n;
+    c->undone = json_is_true(json_object_get(j, "undone"));
     return 0;
 }
 

@@ -180,6 +180,8 @@ json_t *cell_json(const struct cell *c, size_t summary)
     set(j, "receipt", receipt_json(c));
     if (c->restored)
         set(j, "restored_to", json_integer(c->restored_to));
+    if (c->undone)
+        set(j, "undone", json_true());
     set(j, "summary", string_json(text));
     return j;
 }

@@ -42,6 +42,8 @@ static void same(const struct config *a, const struct config *b)
     same_text(a->state, b->state);
     same_text(a->user, b->user);
     same_text(a->wheels, b->wheels);
+    same_text(a->model, b->model);
+    same_text(a->model_config, b->model_config);
     for (unsigned i = 0; i <= CONFIG_LIST; i++) {
         same_text(a->hosts[i], b->hosts[i]);
         same_text(a->origins[i], b->origins[i]);
@@ -124,8 +126,9 @@ static void shipped_file_changes_nothing(void **state)
 /* Keys whose line is an example, because their default is nothing, or depends on the machine. */
 static bool is_example(const char *key)
 {
-    static const char *const examples[] = {"hosts",   "origins", "state",      "user",
-                                           "preload", "wheels",  "max_memory", "max_disk"};
+    static const char *const examples[] = {"hosts",   "origins",     "state",      "user",
+                                           "preload", "wheels",      "max_memory", "max_disk",
+                                           "model",   "model_config"};
 
     for (unsigned i = 0; i < COUNT(examples); i++) {
         if (strcmp(key, examples[i]) == 0)
