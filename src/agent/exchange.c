@@ -21,7 +21,7 @@
 #define STUBBORN_TRIES 2 /* for what hardly changes by itself */
 #define ANSWER_MAX                                                                                 \
     (16u << 20)        /* a body, or an event: REPLY_BYTES may be escaped in it, and twice */
-#define LINGER_MS 5000 /* for the end of a connection, when the reply's has been said */
+#define LINGER_MS 2000 /* for the end of a connection, when the reply's has been said */
 #define WAKE_MS 60000  /* at least so often we look at the clock */
 #define HEADER_LINES 8
 
@@ -53,7 +53,7 @@ struct exchange {
 
 /* ---- calling ---- */
 
-struct client *exchange_client(const struct model *m, struct err *e)
+struct client *model_client(const struct model *m, struct err *e)
 {
     struct address a;
 
@@ -268,8 +268,6 @@ static int take_rest(struct exchange *x, struct err *e)
     /* Some leave out the empty line behind the last event. */
     if (x->shape == EVENTS && !x->reply.over && events_feed(&x->events, "\n\n", 2, e) < 0)
         return -1;
-    if (x->reply.over && x->reply.refused)
-        return 0; /* it may well be empty */
     return reply_finish(&x->reply, e);
 }
 
@@ -277,7 +275,7 @@ static int take_rest(struct exchange *x, struct err *e)
 static enum verdict judge_words(struct exchange *x, struct err *e)
 {
     struct refusal r = {.status = 500};
-    bool hopeless = e->code == EFBIG || x->reply.cut;
+    bool hopeless = e->code == EFBIG;
 
     refusal_clean(x->model, e->text, r.words, sizeof(r.words));
     if (x->reply.text.len == 0 && x->reply.n_calls == 0 &&

@@ -34,7 +34,7 @@ struct exchange_view {
 };
 
 /* A client for this model's server. */
-struct client *exchange_client(const struct model *m, struct err *e);
+struct client *model_client(const struct model *m, struct err *e);
 /* A call of it, with the headers of its protocol, the key among them; spec->headers is not the caller's. */
 struct call *exchange_call(struct client *c, const struct model *m, const struct call_spec *spec);
 

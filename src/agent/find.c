@@ -172,7 +172,7 @@ static json_t *wait_for_json(struct client *c, struct call *call, int ms)
 static json_t *get(const struct model *m, const char *path, int ms)
 {
     struct err ignored;
-    struct client *c = exchange_client(m, &ignored);
+    struct client *c = model_client(m, &ignored);
 
     if (!c)
         return NULL;
