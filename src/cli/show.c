@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "session/cell.h"
 #include "session/words.h"
 #include "wire/proto.h"
 
@@ -19,27 +20,6 @@ static void on_text(void *ctx, enum output_kind kind, const char *text, size_t l
 
     if (!s->quiet)
         outlet_guest(s->out, kind == OUTPUT_STDERR ? 2 : 1, text, len);
-}
-
-static const struct mime_part *find_part(const struct output *o, const char *type)
-{
-    for (unsigned i = 0; i < o->n_parts; i++) {
-        if (strcmp(o->parts[i].type, type) == 0)
-            return &o->parts[i];
-    }
-    return NULL;
-}
-
-/* The best picture in an output, or NULL. */
-static const struct mime_part *find_image(const struct output *o)
-{
-    const struct mime_part *png = find_part(o, "image/png");
-
-    for (unsigned i = 0; !png && i < o->n_parts; i++) {
-        if (strncmp(o->parts[i].type, "image/", 6) == 0)
-            return &o->parts[i];
-    }
-    return png;
 }
 
 /* The type is the guest's word: only names from this table become part of a file name. */
@@ -85,7 +65,7 @@ static void show_figure(struct show *s, const struct mime_part *image)
 static void on_display(void *ctx, const struct output *o)
 {
     struct show *s = ctx;
-    const struct mime_part *image = find_image(o), *text = find_part(o, "text/plain");
+    const struct mime_part *image = output_picture(o), *text = output_part(o, "text/plain");
 
     if (text && !s->quiet && (!image || o->kind == OUTPUT_RESULT)) {
         bool labelled = o->kind == OUTPUT_RESULT && s->result_label[0];

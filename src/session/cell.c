@@ -140,3 +140,23 @@ void cell_add_file(struct cell *c, const struct file_note *note)
     }
     c->files[c->n_files++] = *note;
 }
+
+const struct mime_part *output_part(const struct output *o, const char *type)
+{
+    for (unsigned i = 0; i < o->n_parts; i++) {
+        if (strcmp(o->parts[i].type, type) == 0)
+            return &o->parts[i];
+    }
+    return NULL;
+}
+
+const struct mime_part *output_picture(const struct output *o)
+{
+    const struct mime_part *png = output_part(o, "image/png");
+
+    for (unsigned i = 0; !png && i < o->n_parts; i++) {
+        if (strncmp(o->parts[i].type, "image/", 6) == 0)
+            return &o->parts[i];
+    }
+    return png;
+}

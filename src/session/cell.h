@@ -22,6 +22,11 @@ bool part_type_ok(const char *type, size_t len);
 /* Is what has this type UTF-8 text, and not bytes? */
 bool part_type_is_text(const char *type);
 
+/* The part of a display that has this type, or NULL. */
+const struct mime_part *output_part(const struct output *o, const char *type);
+/* Its best picture, or NULL. */
+const struct mime_part *output_picture(const struct output *o);
+
 /* Set the error; what was there is freed. The three are repaired to UTF-8. */
 struct slice {
     const char *data;

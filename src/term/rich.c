@@ -147,7 +147,7 @@ size_t rich_chop(const struct rich *r, size_t at, unsigned width, size_t *ret_en
 
 /* ---- to the terminal ---- */
 
-static void switch_to(unsigned style, struct buf *out)
+void rich_switch(unsigned style, struct buf *out)
 {
     static const char *const codes[] = {";1", ";2", ";3", ";4", ";9"};
 
@@ -170,12 +170,12 @@ void rich_write(const struct rich *r, size_t from, size_t to, bool colours, stru
         for (run = at + 1; run < to && r->style.data[run] == r->style.data[at];)
             run++;
         if (wanted != style)
-            switch_to(wanted, out);
+            rich_switch(wanted, out);
         style = wanted;
         buf_add(out, r->text.data + at, run - at);
     }
     if (style)
-        switch_to(0, out);
+        rich_switch(0, out);
 }
 
 void rich_say(unsigned style, const char *text, bool colours, struct buf *out)

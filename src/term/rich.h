@@ -49,3 +49,5 @@ size_t rich_chop(const struct rich *r, size_t at, unsigned width, size_t *ret_en
 void rich_write(const struct rich *r, size_t from, size_t to, bool colours, struct buf *out);
 /* The same for a text of ours in one style. */
 void rich_say(unsigned style, const char *text, bool colours, struct buf *out);
+/* The sequence that switches to a style, from whatever it was. */
+void rich_switch(unsigned style, struct buf *out);
