@@ -465,7 +465,9 @@ static void show_answer(struct conversation *c, const struct agent_answer *a)
     if (c->options.json)
         tell_line(c, "answer", answer_json(a));
     else
-        stage_answer(c->stage, a);
+        stage_answer(c->stage, a->text);
+    if (!c->options.json && a->why)
+        note(c, a->why);
 }
 
 static void save(struct conversation *c, const char *question, const struct agent_answer *a)

@@ -14,6 +14,8 @@
 
 #define WAITING_MAX (4u << 20)
 #define WRITTEN_MAX (1u << 20) /* bytes and runs already written that may lie in the queue */
+#define ERASE "\r\033[K"
+#define ERASE_REST "\033[K"
 #define PIECE 4096 /* PIPE_BUF: what a pipe that polls writable takes without blocking */
 
 void outlet_init(struct outlet *o)
@@ -65,15 +67,29 @@ static void add_run(struct outlet *o, int fd, size_t len)
     o->runs[o->n_runs++] = (struct outlet_run){fd, len};
 }
 
-static void add(struct outlet *o, int fd, const char *text, size_t len)
+static void queue(struct outlet *o, int fd, const char *text, size_t len)
 {
-    if (len == 0 || (fd == 1 && o->closed))
-        return;
     if (o->bytes.len - o->at > o->waiting_max)
         outlet_flush(o);
     forget_written(o);
     buf_add(&o->bytes, text, len);
     add_run(o, fd, len);
+}
+
+static void take_transient_away(struct outlet *o)
+{
+    if (o->transient)
+        queue(o, o->transient, ERASE, strlen(ERASE));
+    o->transient = 0;
+}
+
+static void add(struct outlet *o, int fd, const char *text, size_t len)
+{
+    if (len == 0 || (fd == 1 && o->closed))
+        return;
+    if (o->tty[fd])
+        take_transient_away(o);
+    queue(o, fd, text, len);
     if (o->tty[fd])
         o->midline = text[len - 1] != '\n';
 }
@@ -125,6 +141,23 @@ void outlet_say(struct outlet *o, int fd, const char *fmt, ...)
     va_start(ap, fmt);
     add_fmt(o, fd, fmt, ap);
     va_end(ap);
+}
+
+void outlet_put(struct outlet *o, int fd, const char *data, size_t len)
+{
+    add(o, fd, data, len);
+}
+
+void outlet_transient(struct outlet *o, int fd, const char *line, size_t len)
+{
+    if (len == 0) {
+        take_transient_away(o);
+    } else if (o->tty[fd] && !o->midline && outlet_wants(o) == 0 && !(fd == 1 && o->closed)) {
+        queue(o, fd, "\r", 1);
+        queue(o, fd, line, len);
+        queue(o, fd, ERASE_REST, strlen(ERASE_REST));
+        o->transient = fd;
+    }
 }
 
 void outlet_fresh_line(struct outlet *o)

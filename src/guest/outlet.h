@@ -26,6 +26,7 @@ struct outlet {
     bool closed;        /* nobody reads our stdout any more: all further text is dropped */
     bool tty[3];        /* by descriptor */
     bool midline;       /* the last byte for a terminal was not a newline */
+    int transient;      /* the terminal on which a line stands that is to be drawn over; 0: none */
     struct sanitiser sanitiser[3];
 };
 
@@ -43,6 +44,12 @@ void outlet_say(struct outlet *o, int fd, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Our own words as a line "retort: …\n" on stderr, on a line of its own on a terminal. */
 void outlet_note(struct outlet *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Bytes that we have made. */
+void outlet_put(struct outlet *o, int fd, const char *data, size_t len);
+/* A line that stands until anything else is written, which takes its place: narrower than the terminal, and no newline
+ * in it. Left out where it would cost anything: no terminal, one that is slow to take what there is, or not at the
+ * beginning of a line. "" only takes away what stands. */
+void outlet_transient(struct outlet *o, int fd, const char *line, size_t len);
 /* On a terminal: go to a new line where we are not at the beginning of one. */
 void outlet_fresh_line(struct outlet *o);
 
