@@ -201,7 +201,7 @@ static int run(struct question *q, struct err *e)
     read_limits(q, &wish, &limits);
     if (owner_connect(&q->owner, &q->address, &wish, e) < 0)
         return -1;
-    q->client = exchange_client(&q->model, e);
+    q->client = model_client(&q->model, e);
     int r = q->client ? open_guest(q, &limits, e) : -1;
     if (r == 0)
         r = ask(q, e);

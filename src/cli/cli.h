@@ -5,6 +5,7 @@
  *   repl.c          … and repl_json.c, for a program instead of a person
  *   serve.c
  *   doctor.c        … and trials.c, what it does inside boxes
+ *   ask.c, chat.c   … and conversation.c, what they have in common
  *   token.c
  *   env.c
  *
@@ -17,6 +18,7 @@
  *
  *   input.c         lines for the repl
  *   show.c          a cell for a person
+ *   stage.c         an agent's work for a person
  *   export.c        what a guest made, into a directory of the user's
  *
  * The CLI is an ordinary process of the person who typed it. It owns the sessions (see guest/guest.h), and
@@ -40,6 +42,8 @@ enum exit_status {
 int verb_run(int argc, char **argv);
 int verb_repl(int argc, char **argv);
 int verb_serve(int argc, char **argv);
+int verb_ask(int argc, char **argv);
+int verb_chat(int argc, char **argv);
 int verb_doctor(int argc, char **argv);
 int verb_token(int argc, char **argv);
 int verb_env(int argc, char **argv);
@@ -47,6 +51,8 @@ int verb_env(int argc, char **argv);
 extern const char run_help[];
 extern const char repl_help[];
 extern const char serve_help[];
+extern const char ask_help[];
+extern const char chat_help[];
 extern const char doctor_help[];
 extern const char token_help[];
 extern const char env_help[];

@@ -12,7 +12,6 @@
 #include "agent/talk.h"
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "cli/recheck.h"
 #include "session/cell_json.h"
 
 #define IDLE_S 1800 /* how long a server keeps a box whose client was killed */
@@ -324,7 +323,7 @@ static int find_model(struct conversation *c, struct err *e)
         return -1;
     if (notes.len > 0)
         outlet_note(&c->owner.out, "%s", buf_text(&notes));
-    c->client = exchange_client(&c->model, e);
+    c->client = model_client(&c->model, e);
     return c->client ? 0 : -1;
 }
 

@@ -16,6 +16,8 @@ static const struct {
     {"run", verb_run, run_help, "run one program in a fresh box"},
     {"repl", verb_repl, repl_help, "an interactive session in a box"},
     {"serve", verb_serve, serve_help, "sessions, cells and files over HTTP"},
+    {"ask", verb_ask, ask_help, "a model answers a question by running code"},
+    {"chat", verb_chat, chat_help, "the same as a conversation"},
     {"doctor", verb_doctor, doctor_help, "try every layer of isolation on this host"},
     {"token", verb_token, token_help, "make, list and revoke tokens of the server"},
     {"env", verb_env, env_help, "what is in an environment, with versions"},

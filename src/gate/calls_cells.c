@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "gate/calls.h"
-#include "gate/notebook.h"
 #include "session/cell_json.h"
+#include "session/notebook.h"
 #include "wire/proto.h"
 
 /* What is read from the journal at once, and one cell more: how large that can be is journal_outputs. */
@@ -248,7 +248,7 @@ struct notebook {
     struct buf out;
     size_t sent;
     uint64_t held;
-    bool first; /* none was written yet */
+    unsigned written; /* cells */
     uint32_t last;
     unsigned n; /* in the last page */
     bool more;  /* may follow */
@@ -273,6 +273,14 @@ static void find_lineage(struct notebook *b, const struct request *r)
     session_row_done(&row);
 }
 
+/* One that raised and is restored was taken back: what raises stays otherwise. */
+static bool was_undone(const json_t *cell)
+{
+    const char *status = json_string_value(json_object_get(cell, "status"));
+
+    return status && strcmp(status, "error") == 0 && json_object_get(cell, "restored_to");
+}
+
 static bool add_to_notebook(void *ctx, uint32_t n, const char *json, size_t len)
 {
     struct notebook *b = ctx;
@@ -281,8 +289,7 @@ static bool add_to_notebook(void *ctx, uint32_t n, const char *json, size_t len)
         return false;
     json_t *cell = json_loadb(json, len, 0, NULL);
     if (cell)
-        notebook_cell(&b->out, cell, b->first);
-    b->first = b->first && !cell;
+        notebook_code(&b->out, cell, was_undone(cell), b->written++);
     json_decref(cell);
     b->last = n;
     b->more = ++b->n == NOTEBOOK_PAGE || b->out.len > NOTEBOOK_BYTES;
@@ -298,7 +305,7 @@ static int fill_notebook(struct notebook *b, struct err *e)
                         NOTEBOOK_PAGE, add_to_notebook, b, e) < 0)
             return -1;
     if (!b->more) {
-        notebook_end(&b->out, b->parts[0].id);
+        notebook_end(&b->out, json_pack("{s:s}", "session", b->parts[0].id));
         b->over = true;
     }
     return 0;
@@ -339,7 +346,6 @@ void call_notebook(struct request *r)
         return;
     struct notebook *b = xcalloc(1, sizeof(*b));
     b->request = r;
-    b->first = true;
     find_lineage(b, r);
     notebook_begin(&b->out);
     struct MHD_Response *response = MHD_create_response_from_callback(

@@ -59,7 +59,8 @@ static void cell(const char *code, const char *text, struct output *shown, struc
         view->output(view->ctx, OUTPUT_STDOUT, text, strlen(text));
     if (shown)
         view->display(view->ctx, shown);
-    view->ran(view->ctx, c, undone);
+    c->undone = undone;
+    view->ran(view->ctx, c);
     outlet_flush(&out);
 }
 

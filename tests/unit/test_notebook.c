@@ -1,4 +1,5 @@
-/* A journal as a notebook: each thing a cell can have, and that nbformat takes it for valid. */
+/* Cells and texts as a notebook: each thing a cell can have, that nbformat takes it for valid, and that it is read
+ * again as it was written. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +14,9 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "gate/notebook.h"
+#include "session/notebook.h"
+#include "session/notebook_file.h"
+#include "session/notebook_load.h"
 
 /* Every kind of output and every end; '`' stands for '"'. */
 static const char *const cells[] = {
@@ -56,10 +59,11 @@ static void write_all(struct buf *b)
     notebook_begin(b);
     for (size_t i = 0; i < N_CELLS; i++) {
         json_t *cell = parse(cells[i]);
-        notebook_cell(b, cell, i == 0);
+        notebook_code(b, cell, i == 2, (unsigned)i);
         json_decref(cell);
     }
-    notebook_end(b, "n1.abc\"d");
+    notebook_text(b, "answer", "é *or* \xff", 9, N_CELLS);
+    notebook_end(b, json_pack("{s:s}", "session", "n1.abc\"d"));
 }
 
 /* The notebook, and in it the cell with this number. */
@@ -101,16 +105,16 @@ static void a_cell_is_a_code_cell(void **state)
     json_t *outputs, *j = notebook(1, &outputs);
     (void)state;
 
-    assert_int_equal(json_array_size(json_object_get(j, "cells")), N_CELLS);
+    assert_int_equal(json_array_size(json_object_get(j, "cells")), N_CELLS + 1);
     assert_json(json_array_get(json_object_get(j, "cells"), 0),
-                "{`cell_type`:`code`,`id`:`cell-1`,`metadata`:{},`execution_count`:1,"
-                "`source`:`x = 1`,`outputs`:[]}");
+                "{`cell_type`:`code`,`id`:`cell-1`,`metadata`:{`retort`:{`status`:`ok`}},"
+                "`execution_count`:1,`source`:`x = 1`,`outputs`:[]}");
     assert_int_equal(json_integer_value(json_object_get(j, "nbformat")), 4);
     assert_int_equal(json_integer_value(json_object_get(j, "nbformat_minor")), 5);
     assert_json(json_object_get(j, "metadata"),
                 "{`kernelspec`:{`display_name`:`Python 3`,`language`:`python`,`name`:`python3`},"
                 "`language_info`:{`name`:`python`,`file_extension`:`.py`,"
-                "`mimetype`:`text/x-python`},`retort`:{`session`:`n1.abc\\`d`}}");
+                "`mimetype`:`text/x-python`},`retort`:{`session`:`n1.abc\\`d`,`version`:1}}");
     json_decref(j);
 }
 
@@ -120,7 +124,7 @@ static void an_empty_journal_is_a_notebook(void **state)
     (void)state;
 
     notebook_begin(&b);
-    notebook_end(&b, "s");
+    notebook_end(&b, json_object());
     json_t *j = json_loadb(b.data, b.len, 0, NULL);
     assert_int_equal(json_array_size(json_object_get(j, "cells")), 0);
     assert_true(json_is_object(j));
@@ -183,8 +187,8 @@ static void deep_values_are_left_as_text(void **state)
                   "application/json", deep.data, "metadata", "a", array);
     assert_non_null(cell);
     notebook_begin(&b);
-    notebook_cell(&b, cell, true);
-    notebook_end(&b, "s");
+    notebook_code(&b, cell, false, 0);
+    notebook_end(&b, json_object());
     json_decref(cell);
     assert_null(strstr(buf_text(&b), "{\"a\":["));
     assert_non_null(strstr(b.data, "\"application/json\":\"[[["));
@@ -204,10 +208,203 @@ static void nbformat_finds_it_valid(void **state)
     snprintf(command, sizeof(command),
              "/usr/bin/python3 -c 'import nbformat, sys; b = nbformat.read(sys.argv[1], 4); "
              "nbformat.validate(b); assert len(b.cells) == %zu' %s",
-             N_CELLS, path);
+             N_CELLS + 1, path);
     int status = system(command);
     unlink(path);
     assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static const char files[] = "[{`path`:`a b.png`,`change`:`created`,`size`:3,`sha256`:`00ff`}]";
+
+static void a_cell_keeps_its_files_and_whether_it_was_undone(void **state)
+{
+    cleanup_buf struct buf text = {0};
+    (void)state;
+
+    buf_add_fmt(&text, "{`n`:4,`code`:`x`,`status`:`error`,`files`:%s}", files);
+    json_t *cell = parse(buf_text(&text)), *j = notebook_code_json(cell, true);
+    buf_done(&text);
+    buf_add_fmt(&text,
+                "{`retort`:{`status`:`error`,`files`:%s,`undone`:true},"
+                "`tags`:[`raises-exception`]}",
+                files);
+    assert_json(json_object_get(j, "metadata"), buf_text(&text));
+    json_decref(cell);
+    json_decref(j);
+}
+
+static void a_text_has_its_role(void **state)
+{
+    json_t *outputs, *j = notebook(1, &outputs);
+    (void)state;
+
+    assert_json(json_array_get(json_object_get(j, "cells"), N_CELLS),
+                "{`cell_type`:`markdown`,`id`:`cell-10`,`metadata`:{`retort`:{`role`:`answer`}},"
+                "`source`:`é *or* \uFFFD`}");
+    json_decref(j);
+}
+
+/* ---- as a file, and back ---- */
+
+struct place {
+    char dir[64], path[128];
+};
+
+static void make_place(struct place *p)
+{
+    snprintf(p->dir, sizeof(p->dir), "/tmp/retort-test-notebook-XXXXXX");
+    assert_non_null(mkdtemp(p->dir));
+    snprintf(p->path, sizeof(p->path), "%s/a.ipynb", p->dir);
+}
+
+/* Nothing but the file may be left. */
+static void leave_place(struct place *p)
+{
+    assert_int_equal(unlink(p->path), 0);
+    assert_int_equal(rmdir(p->dir), 0);
+}
+
+static void what_is_written_is_read_again(void **state)
+{
+    struct notebook *nb = notebook_new();
+    cleanup_buf struct buf large = {0};
+    struct recorded r;
+    struct place p;
+    struct err e;
+    (void)state;
+
+    for (int i = 0; i < 40000; i++)
+        buf_add_text(&large, "0123456789\n");
+    json_t *cell = json_pack("{s:i,s:s,s:s,s:[{s:s,s:s}]}", "n", 7, "code", "print(x)", "status",
+                             "ok", "outputs", "type", "stdout", "text", buf_text(&large));
+    assert_int_equal(notebook_add_markdown(nb, NOTEBOOK_QUESTION, "how *many*?", &e), 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(notebook_add_cell(nb, cell, i == 1, &e), 0);
+    assert_int_equal(notebook_add_markdown(nb, NOTEBOOK_ANSWER, "42", &e), 0);
+    notebook_set(nb, "files",
+                 parse("[{`name`:`a`,`size`:1,`sha256`:"
+                       "`0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef`}]"));
+    make_place(&p);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(notebook_write(nb, p.path, &e), 0);
+    notebook_free(nb);
+
+    assert_int_equal(notebook_load(p.path, &r, &e), 0);
+    leave_place(&p);
+    assert_int_equal(json_array_size(r.cells), 3);
+    const json_t *middle = json_array_get(r.cells, 1);
+    const json_t *metadata = json_object_get(middle, "metadata");
+    assert_true(json_is_true(json_object_get(json_object_get(metadata, "retort"), "undone")));
+    assert_string_equal(json_string_value(json_object_get(middle, "source")), "print(x)");
+    const json_t *output = json_array_get(json_object_get(middle, "outputs"), 0);
+    assert_string_equal(json_string_value(json_object_get(output, "text")), large.data);
+    assert_json(r.questions, "[`how *many*?`]");
+    assert_json(r.answers, "[`42`]");
+    assert_int_equal(json_array_size(r.files), 1);
+    json_decref(cell);
+    recorded_done(&r);
+}
+
+static void a_file_that_cannot_be_written_is_not_there(void **state)
+{
+    struct notebook *nb = notebook_new();
+    struct err e;
+    (void)state;
+
+    assert_int_equal(notebook_write(nb, "/nonexistent/a.ipynb", &e), -1);
+    assert_non_null(strstr(e.text, "/nonexistent/a.ipynb"));
+    notebook_free(nb);
+}
+
+static void parse_book(const char *text, struct recorded *r)
+{
+    json_t *book = parse(text);
+    char *dumped = json_dumps(book, 0);
+    struct err e;
+
+    assert_int_equal(notebook_parse("it", dumped, strlen(dumped), r, &e), 0);
+    free(dumped);
+    json_decref(book);
+}
+
+static void others_have_their_texts_in_lines(void **state)
+{
+    struct recorded r;
+    (void)state;
+
+    parse_book("{`nbformat`:4,`cells`:["
+               "{`cell_type`:`markdown`,`source`:[`# a\\n`,`b`]},{`cell_type`:`raw`,`source`:5},"
+               "{`cell_type`:`code`,`source`:[`x\\n`,`y`],`outputs`:7,`metadata`:[]},"
+               "{`cell_type`:`markdown`,`source`:`the end`}]}",
+               &r);
+    assert_json(r.cells, "[{`source`:`x\\ny`,`outputs`:[],`metadata`:{},`execution_count`:null}]");
+    assert_json(r.questions, "[`# a\\nb`]");
+    assert_json(r.answers, "[`the end`]");
+    recorded_done(&r);
+}
+
+static void files_that_cannot_be_ours_are_not_asked_for(void **state)
+{
+    struct recorded r;
+    (void)state;
+
+    parse_book("{`nbformat`:4,`cells`:[],`metadata`:{`retort`:{`files`:[1,{},{`name`:`../x`,"
+               "`sha256`:`0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef`},"
+               "{`name`:`x`,`sha256`:`00`}]}}}",
+               &r);
+    assert_int_equal(json_array_size(r.files), 0);
+    recorded_done(&r);
+}
+
+static void what_is_no_notebook_is_said(void **state)
+{
+    static const struct {
+        const char *text, *says;
+    } wrong[] = {
+        {"", "not JSON"},
+        {"[]", "no `nbformat`"},
+        {"{`nbformat`:`4`,`cells`:[]}", "no `nbformat`"},
+        {"{`nbformat`:3,`worksheets`:[]}", "format 3"},
+        {"{`nbformat`:4}", "no `cells`"},
+        {"{`nbformat`:4,`cells`:{}}", "no `cells`"},
+        {"{`nbformat`:4,`cells`:[5]}", "cell 1"},
+        {"{`nbformat`:4,`cells`:[{`cell_type`:`code`,`source`:[1]}]}", "cell 1"},
+        {"{`nbformat`:4,`cells`:[{`cell_type`:`code`}]}", "cell 1"},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        cleanup_free char *text = xstrdup(wrong[i].text), *says = xstrdup(wrong[i].says);
+        struct recorded r;
+        struct err e;
+        for (char *c = text; *c; c++)
+            *c = *c == '`' ? '"' : *c;
+        for (char *c = says; *c; c++)
+            *c = *c == '`' ? '"' : *c;
+        assert_int_equal(notebook_parse("it", text, strlen(text), &r, &e), -1);
+        if (!strstr(e.text, says))
+            fail_msg("%s: %s", text, e.text);
+    }
+}
+
+/* Two bytes of text are a hundred in memory: it is refused before. */
+static void too_many_values_are_refused(void **state)
+{
+    cleanup_buf struct buf b = {0};
+    struct recorded r;
+    struct err e;
+    (void)state;
+
+    buf_add_text(&b, "{\"nbformat\":4,\"cells\":[");
+    for (unsigned i = 0; i < NOTEBOOK_VALUES_MAX; i++)
+        buf_add_text(&b, "0,");
+    buf_add_text(&b, "0]}");
+    assert_int_equal(notebook_parse("it", b.data, b.len, &r, &e), -1);
+    assert_non_null(strstr(e.text, "more values"));
+    b.len = 0;
+    for (unsigned i = 0; i < 100000; i++)
+        buf_add_text(&b, "[");
+    assert_int_equal(notebook_parse("it", b.data, b.len, &r, &e), -1);
 }
 
 int main(void)
@@ -220,6 +417,14 @@ int main(void)
         cmocka_unit_test(a_reader_sees_why_there_is_no_more),
         cmocka_unit_test(deep_values_are_left_as_text),
         cmocka_unit_test(nbformat_finds_it_valid),
+        cmocka_unit_test(a_cell_keeps_its_files_and_whether_it_was_undone),
+        cmocka_unit_test(a_text_has_its_role),
+        cmocka_unit_test(what_is_written_is_read_again),
+        cmocka_unit_test(a_file_that_cannot_be_written_is_not_there),
+        cmocka_unit_test(others_have_their_texts_in_lines),
+        cmocka_unit_test(files_that_cannot_be_ours_are_not_asked_for),
+        cmocka_unit_test(what_is_no_notebook_is_said),
+        cmocka_unit_test(too_many_values_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

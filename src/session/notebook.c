@@ -1,13 +1,14 @@
-/* notebook: see notebook.h. Runs in the gate.
+/* notebook: see notebook.h.
  *
  * What a notebook has no word for (a limit that was met, text left out, a crash) is said on stderr or as
  * an error, so that whoever reads it sees why there is no more.
  */
-#include "gate/notebook.h"
+#include "session/notebook.h"
 
 #include <string.h>
 
 #include "base/err.h"
+#include "session/cell_json.h"
 
 #define DUMP (JSON_COMPACT | JSON_REAL_PRECISION(15))
 #define DEPTH_MAX 64             /* what reads notebooks is not made for more */
@@ -244,36 +245,75 @@ static json_t *outputs_of(const json_t *cell, json_int_t n)
 
 /* ---- the notebook ---- */
 
-void notebook_begin(struct buf *b)
+/* What happened to the cell, beyond what it shows. */
+static json_t *metadata_of(const json_t *cell, bool undone)
 {
-    buf_add_text(b, "{\"cells\":[\n");
+    json_t *files = json_object_get(cell, "files"), *status = json_object_get(cell, "status");
+    json_t *retort = json_object(), *j = json_object();
+
+    if (json_is_string(status))
+        set(retort, "status", json_incref(status));
+    if (json_array_size(files) > 0 && is_shallow(files, 0))
+        set(retort, "files", json_incref(files));
+    if (undone) {
+        set(retort, "undone", json_true());
+        set(j, "tags", json_pack("[s]", "raises-exception")); /* others go on behind it */
+    }
+    set(j, "retort", retort);
+    return j;
 }
 
-void notebook_cell(struct buf *b, const json_t *cell, bool first)
+json_t *notebook_code_json(const json_t *cell, bool undone)
 {
     json_int_t n = count_of(cell, "n");
     json_t *j = json_object();
 
     set(j, "cell_type", json_string("code"));
-    set(j, "id", json_sprintf("cell-%" JSON_INTEGER_FORMAT, n));
-    set(j, "metadata", json_object());
+    set(j, "metadata", metadata_of(cell, undone));
     set(j, "execution_count", json_integer(n));
     set(j, "source", text_of(cell, "code"));
     set(j, "outputs", outputs_of(cell, n));
-    if (!first)
+    return j;
+}
+
+/* The ids are ours: a conversation that went on in another session counts its cells anew. */
+static void add_cell(struct buf *b, json_t *j, unsigned place)
+{
+    set(j, "id", json_sprintf("cell-%u", place + 1));
+    if (place > 0)
         buf_add_text(b, ",\n");
     dump(b, j);
 }
 
-void notebook_end(struct buf *b, const char *session_id)
+void notebook_begin(struct buf *b)
 {
-    json_t *metadata = json_pack(
-        "{s:{s:s,s:s,s:s}, s:{s:s,s:s,s:s}, s:{s:s}}", "kernelspec", "display_name", "Python 3",
-        "language", "python", "name", "python3", "language_info", "name", "python",
-        "file_extension", ".py", "mimetype", "text/x-python", "retort", "session", session_id);
+    buf_add_text(b, "{\"cells\":[\n");
+}
 
-    if (!metadata)
-        bug("cannot build a notebook");
+void notebook_code(struct buf *b, const json_t *cell, bool undone, unsigned place)
+{
+    add_cell(b, notebook_code_json(cell, undone), place);
+}
+
+void notebook_text(struct buf *b, const char *role, const char *text, size_t len, unsigned place)
+{
+    json_t *j = json_pack("{s:s, s:{s:{s:s}}}", "cell_type", "markdown", "metadata", "retort",
+                          "role", role);
+
+    assert_that(j);
+    set(j, "source", cell_text_json(text, len));
+    add_cell(b, j, place);
+}
+
+void notebook_end(struct buf *b, json_t *retort)
+{
+    set(retort, "version", json_integer(NOTEBOOK_VERSION));
+    json_t *metadata =
+        json_pack("{s:{s:s,s:s,s:s}, s:{s:s,s:s,s:s}, s:o}", "kernelspec", "display_name",
+                  "Python 3", "language", "python", "name", "python3", "language_info", "name",
+                  "python", "file_extension", ".py", "mimetype", "text/x-python", "retort", retort);
+
+    assert_that(metadata);
     buf_add_text(b, "\n],\"metadata\":");
     dump(b, metadata);
     buf_add_text(b, ",\"nbformat\":4,\"nbformat_minor\":5}\n");
