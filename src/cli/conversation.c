@@ -459,13 +459,17 @@ int conversation_replay(struct conversation *c, const json_t *talk, struct err *
 
 /* ---- a question ---- */
 
+/* Where it is not an answer, the text is what the model said last: a person who looks on has seen it. */
 static void show_answer(struct conversation *c, const struct agent_answer *a)
 {
-    if (c->options.json)
+    bool seen = a->end != AGENT_ANSWERED && !c->quiet && c->owner.out.tty[1];
+
+    if (c->options.json) {
         tell_line(c, "answer", answer_json(a));
-    else
-        stage_answer(c->stage, a->text);
-    if (!c->options.json && a->why)
+        return;
+    }
+    stage_answer(c->stage, seen ? "" : a->text);
+    if (a->why)
         note(c, a->why);
 }
 
