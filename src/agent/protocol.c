@@ -137,8 +137,14 @@ size_t json_weight(const json_t *j)
     const char *key;
     json_t *value;
 
-    json_array_foreach(j, i, value) bytes += json_weight(value);
-    json_object_foreach((json_t *)j, key, value) bytes += 64 + strlen(key) + json_weight(value);
+    json_array_foreach(j, i, value)
+    {
+        bytes += json_weight(value);
+    }
+    json_object_foreach((json_t *)j, key, value)
+    {
+        bytes += 64 + strlen(key) + json_weight(value);
+    }
     return bytes;
 }
 

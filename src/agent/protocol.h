@@ -28,7 +28,8 @@ struct request {
 
 struct protocol {
     const char *name; /* "chat", "responses", "messages", "gemini" */
-    /* From the base URL on, as "/chat/completions". */
+    /* From the base URL on: "/chat/completions", "/responses" and "/messages" behind one that ends in "/v1",
+     * "/models/NAME:generateContent" behind one that ends in "/v1beta". */
     void (*path)(const struct model *m, bool stream, struct buf *ret);
     /* The header with the key, without a newline, and others that it wants, each by `add`. */
     void (*headers)(const struct model *m, void (*add)(void *ctx, const char *line), void *ctx);

@@ -42,8 +42,10 @@ static void user(json_t *to, const char *text, const json_t *pictures)
 
     json_array_append_new(parts, text_part(text));
     json_array_foreach(pictures, i, picture)
+    {
         json_array_append_new(parts, json_pack("{s:s, s:{s:o}}", "type", "image_url", "image_url",
                                                "url", tell_data_url(picture)));
+    }
     tell_push(to, "user", "content", parts);
 }
 
@@ -161,8 +163,11 @@ static int take_content(struct reply *r, const json_t *content, struct err *e)
     size_t i;
     json_t *part;
 
-    json_array_foreach(content, i,
-                       part) if (take_text(r, json_object_get(part, "text"), e) < 0) return -1;
+    json_array_foreach(content, i, part)
+    {
+        if (take_text(r, json_object_get(part, "text"), e) < 0)
+            return -1;
+    }
     return take_text(r, content, e);
 }
 
@@ -240,8 +245,11 @@ static int take_message(struct reply *r, const json_t *message, struct err *e)
     if (take_reasoning(r, json_object_get(message, "reasoning_content"), e) < 0 ||
         take_content(r, json_object_get(message, "content"), e) < 0)
         return -1;
-    json_array_foreach(json_object_get(message, "tool_calls"), i,
-                       call) if (take_call(r, call, e) < 0) return -1;
+    json_array_foreach(json_object_get(message, "tool_calls"), i, call)
+    {
+        if (take_call(r, call, e) < 0)
+            return -1;
+    }
     r->refused |= json_string_length(refusal) > 0;
     return take_text(r, refusal, e);
 }

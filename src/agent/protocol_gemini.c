@@ -47,9 +47,12 @@ static void add_pictures(json_t *parts, const json_t *pictures)
     json_t *picture;
     size_t i;
 
-    json_array_foreach(pictures, i, picture) json_array_append_new(
-        parts, json_pack("{s:{s:s, s:s}}", "inlineData", "mimeType", member_text(picture, "type"),
-                         "data", member_text(picture, "data")));
+    json_array_foreach(pictures, i, picture)
+    {
+        json_array_append_new(parts, json_pack("{s:{s:s, s:s}}", "inlineData", "mimeType",
+                                               member_text(picture, "type"), "data",
+                                               member_text(picture, "data")));
+    }
 }
 
 static void user(json_t *to, const char *text, const json_t *pictures)
@@ -202,9 +205,12 @@ static bool has_own(const json_t *raw)
     size_t i;
     json_t *part;
 
-    json_array_foreach(
-        raw, i, part) if (json_object_get(part, SIGNATURE) ||
-                          json_object_get(json_object_get(part, "functionCall"), "id")) return true;
+    json_array_foreach(raw, i, part)
+    {
+        if (json_object_get(part, SIGNATURE) ||
+            json_object_get(json_object_get(part, "functionCall"), "id"))
+            return true;
+    }
     return false;
 }
 
@@ -264,8 +270,11 @@ static int take(struct reply *r, const json_t *j, struct err *e)
     take_usage(r, json_object_get(j, "usageMetadata"));
     if (*member_text(json_object_get(j, "promptFeedback"), "blockReason"))
         r->refused = r->over = true;
-    json_array_foreach(json_object_get(content, "parts"), i,
-                       part) if (take_part(r, part, e) < 0) return -1;
+    json_array_foreach(json_object_get(content, "parts"), i, part)
+    {
+        if (take_part(r, part, e) < 0)
+            return -1;
+    }
     return take_reason(r, member_text(candidate, "finishReason"), e);
 }
 

@@ -39,10 +39,13 @@ static json_t *content_of(const char *text, const json_t *pictures)
 
     if (!blocks_blank(text, strlen(text)))
         json_array_append_new(content, json_pack("{s:s, s:s}", "type", "text", "text", text));
-    json_array_foreach(pictures, i, picture) json_array_append_new(
-        content, json_pack("{s:s, s:{s:s, s:s, s:s}}", "type", "image", "source", "type", "base64",
-                           "media_type", member_text(picture, "type"), "data",
-                           member_text(picture, "data")));
+    json_array_foreach(pictures, i, picture)
+    {
+        json_array_append_new(content, json_pack("{s:s, s:{s:s, s:s, s:s}}", "type", "image",
+                                                 "source", "type", "base64", "media_type",
+                                                 member_text(picture, "type"), "data",
+                                                 member_text(picture, "data")));
+    }
     return content;
 }
 
@@ -64,10 +67,13 @@ static void said(json_t *to, const struct model *m, const char *text, const json
         return;
     }
     content = content_of(text, NULL);
-    json_array_foreach(calls, i, call) json_array_append_new(
-        content, json_pack("{s:s, s:s, s:s, s:o}", "type", "tool_use", "id",
-                           tell_id(member_text(call, "id"), id), "name", member_text(call, "name"),
-                           "input", tell_arguments(member_text(call, "arguments"))));
+    json_array_foreach(calls, i, call)
+    {
+        json_array_append_new(content, json_pack("{s:s, s:s, s:s, s:o}", "type", "tool_use", "id",
+                                                 tell_id(member_text(call, "id"), id), "name",
+                                                 member_text(call, "name"), "input",
+                                                 tell_arguments(member_text(call, "arguments"))));
+    }
     tell_push(to, "assistant", "content", content);
 }
 
@@ -159,7 +165,9 @@ static json_t *whole_signature(const struct reply *r)
     size_t i;
 
     json_array_foreach(json_object_get(r->part, "signature"), i, piece)
+    {
         buf_add_text(&text, json_string_value(piece));
+    }
     return json_string(buf_text(&text));
 }
 
@@ -249,8 +257,11 @@ static bool has_thoughts(const json_t *raw)
     size_t i;
     json_t *block;
 
-    json_array_foreach(raw, i, block) if (is_kind(block, "thinking") ||
-                                          is_kind(block, "redacted_thinking")) return true;
+    json_array_foreach(raw, i, block)
+    {
+        if (is_kind(block, "thinking") || is_kind(block, "redacted_thinking"))
+            return true;
+    }
     return false;
 }
 
@@ -291,8 +302,11 @@ static int whole(struct reply *r, const json_t *b, struct err *e)
 
     if (!json_is_array(content))
         return protocol_error(b) ? server_failed(b, e) : not_understood(e);
-    json_array_foreach(content, i, block) if (begin_block(r, (unsigned)i, block, e) < 0 ||
-                                              end_block(r, (unsigned)i, e) < 0) return -1;
+    json_array_foreach(content, i, block)
+    {
+        if (begin_block(r, (unsigned)i, block, e) < 0 || end_block(r, (unsigned)i, e) < 0)
+            return -1;
+    }
     take_reason(r, member_text(b, "stop_reason"));
     take_usage(r, json_object_get(b, "usage"));
     end(r);

@@ -24,8 +24,10 @@ static void add_pictures(json_t *content, const json_t *pictures)
     size_t i;
 
     json_array_foreach(pictures, i, picture)
+    {
         json_array_append_new(content, json_pack("{s:s, s:o}", "type", "input_image", "image_url",
                                                  tell_data_url(picture)));
+    }
 }
 
 static json_t *content_of(const char *type, const char *text)
@@ -58,10 +60,13 @@ static void said(json_t *to, const struct model *m, const char *text, const json
         json_array_append_new(to,
                               json_pack("{s:s, s:s, s:o}", "type", "message", "role", "assistant",
                                         "content", content_of("output_text", text)));
-    json_array_foreach(calls, i, call) json_array_append_new(
-        to, json_pack("{s:s, s:s, s:s, s:s}", "type", "function_call", "call_id",
-                      tell_id(member_text(call, "id"), id), "name", member_text(call, "name"),
-                      "arguments", member_text(call, "arguments")));
+    json_array_foreach(calls, i, call)
+    {
+        json_array_append_new(to, json_pack("{s:s, s:s, s:s, s:s}", "type", "function_call",
+                                            "call_id", tell_id(member_text(call, "id"), id), "name",
+                                            member_text(call, "name"), "arguments",
+                                            member_text(call, "arguments")));
+    }
 }
 
 static void results(json_t *to, const struct told_result *list, size_t n, const json_t *raw)
@@ -198,8 +203,11 @@ static bool has_own(const json_t *raw)
     size_t i;
     json_t *item;
 
-    json_array_foreach(raw, i, item) if (is_kind(item, "reasoning") ||
-                                         json_object_get(item, "phase")) return true;
+    json_array_foreach(raw, i, item)
+    {
+        if (is_kind(item, "reasoning") || json_object_get(item, "phase"))
+            return true;
+    }
     return false;
 }
 
@@ -236,7 +244,11 @@ static int whole(struct reply *r, const json_t *b, struct err *e)
 
     if (!json_is_array(output))
         return protocol_error(b) ? server_failed(b, e) : not_understood(e);
-    json_array_foreach(output, i, item) if (keep_item(r, item, e) < 0) return -1;
+    json_array_foreach(output, i, item)
+    {
+        if (keep_item(r, item, e) < 0)
+            return -1;
+    }
     return take_end(r, b, e);
 }
 

@@ -75,8 +75,12 @@ static size_t count_pictures(const json_t *talk)
     json_t *message, *result;
 
     json_array_foreach(talk, i, message)
-        json_array_foreach(json_object_get(message, "results"), k, result) n +=
-        json_array_size(json_object_get(result, "pictures"));
+    {
+        json_array_foreach(json_object_get(message, "results"), k, result)
+        {
+            n += json_array_size(json_object_get(result, "pictures"));
+        }
+    }
     return n;
 }
 
@@ -109,8 +113,11 @@ static const json_t *find_result(const json_t *results, const char *id)
     size_t i;
     json_t *result;
 
-    json_array_foreach(results, i,
-                       result) if (strcmp(member_text(result, "id"), id) == 0) return result;
+    json_array_foreach(results, i, result)
+    {
+        if (strcmp(member_text(result, "id"), id) == 0)
+            return result;
+    }
     return NULL;
 }
 
@@ -139,14 +146,27 @@ static void done_with(struct told_result *results, size_t n)
 
 /* ---- a model without tools ---- */
 
+static bool has_block(const char *text, const char *code)
+{
+    struct block b;
+    size_t at = 0;
+
+    while (block_next(text, strlen(text), &at, &b)) {
+        cleanup_free char *found = block_code(&b);
+        if (b.python && strcmp(found, code) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* The code of a call that was made with tools, as it would have been written without. */
-static void add_call_as_block(struct buf *text, const json_t *call)
+static void add_call_as_block(struct buf *text, const char *said, const json_t *call)
 {
     const char *arguments = member_text(call, "arguments");
     struct err e;
     cleanup_free char *code = call_code(arguments, strlen(arguments), &e);
 
-    if (!code || strstr(buf_text(text), code))
+    if (!code || has_block(said, code))
         return;
     size_t fence = 3;
     for (const char *at = code; (at = strchr(at, '`')); at += strspn(at, "`"))
@@ -180,12 +200,16 @@ static void tell_results_as_text(struct telling *t, const struct told_result *re
 
 static void tell_model_as_text(struct telling *t, const json_t *message, const json_t *calls)
 {
+    const char *said = member_text(message, "text");
     cleanup_buf struct buf text = {0};
     size_t i;
     json_t *call;
 
-    buf_add_text(&text, member_text(message, "text"));
-    json_array_foreach(calls, i, call) add_call_as_block(&text, call);
+    buf_add_text(&text, said);
+    json_array_foreach(calls, i, call)
+    {
+        add_call_as_block(&text, said, call);
+    }
     if (!blocks_blank(text.data, text.len))
         t->teller->said(t->to, t->model, buf_text(&text), NULL, NULL);
 }

@@ -217,6 +217,45 @@ EVENTS = {
     "long": u8(9) + b"data: " + b"x" * 70 + b"\n\n", "lines": u8(1) + b"data: 0123456789\n" * 7 + b"\n",
 }
 
+# A byte for the protocol and the pieces, then events.
+def stream(protocol, *events): return u8(protocol) + b"".join(b"data: " + e + b"\n\n" for e in events)
+def block(n, what, more=b""): return b'{"type":"content_block_' + what + b'","index":' + n + more + b"}"
+
+
+REPLY = {
+    "chat": stream(0, b'{"choices":[{"index":0,"delta":{"content":"h\\u00e9 \\ud83d","reasoning_content":"r"}}]}',
+                   b'{"choices":[{"delta":{"content":"\\ude00"},"finish_reason":"stop"}]}',
+                   b'{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}', b"[DONE]"),
+    "chat-calls": stream(4, b'{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"python",'
+                            b'"arguments":"{\\"code\\":\\"x"},"extra_content":{"google":{}}}]}}]}',
+                         b'{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\\\\n\\"}"}}]},'
+                         b'"finish_reason":"tool_calls"}]}'),
+    "chat-blocks": stream(8, b'{"choices":[{"delta":{"content":"```python\\nx\\n```\\n~~~py\\ny"},'
+                             b'"finish_reason":"length"}]}'),
+    "chat-whole": u8(0) + b'{"choices":[{"message":{"content":[{"text":"x"}],"tool_calls":[{"function":{"name":"p",'
+                          b'"arguments":{"code":["x","y"]}}}]},"finish_reason":"stop"}]}',
+    "responses": stream(1, b'{"type":"response.output_item.done","output_index":0,"item":{"type":"reasoning","id":"r",'
+                           b'"summary":[],"encrypted_content":"x"}}',
+                        b'{"type":"response.output_item.added","output_index":1,"item":{"type":"function_call",'
+                        b'"call_id":"c","name":"python"}}',
+                        b'{"type":"response.function_call_arguments.delta","output_index":1,"delta":"{}"}',
+                        b'{"type":"response.output_text.delta","delta":"t"}',
+                        b'{"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":1}}}'),
+    "messages": stream(2, block(b"0", b"start", b',"content_block":{"type":"thinking"}'),
+                       block(b"0", b"delta", b',"delta":{"type":"thinking_delta","thinking":"x"}'),
+                       block(b"0", b"delta", b',"delta":{"type":"signature_delta","signature":"x"}'),
+                       block(b"0", b"stop"), block(b"1", b"start", b',"content_block":{"type":"text","text":"x"}'),
+                       block(b"1", b"stop"),
+                       block(b"2", b"start", b',"content_block":{"type":"tool_use","id":"c","name":"python"}'),
+                       block(b"2", b"delta", b',"delta":{"type":"input_json_delta","partial_json":"{}"}'),
+                       block(b"2", b"stop"), b'{"type":"message_delta","delta":{"stop_reason":"tool_use"}}',
+                       b'{"type":"message_stop"}'),
+    "gemini": stream(3, b'{"candidates":[{"content":{"parts":[{"text":"x"},{"functionCall":{"name":"python","id":"c",'
+                        b'"args":{"code":"x"}},"thoughtSignature":"s"}]},"finishReason":"STOP"}],'
+                        b'"usageMetadata":{"promptTokenCount":1}}'),
+    "error": stream(2, b'{"type":"error","error":{"type":"overloaded_error","message":"x"}}'),
+}
+
 RECEIPT = b'"receipt":{"wall_ms":0.25,"cpu_ms":1,"peak_memory":1048576}'
 CELL_JSON = {
     "least": b'{"n":1,"code":"1","status":"ok","outputs":[],"files":[],' + RECEIPT + b"}",
@@ -236,7 +275,7 @@ CELL_JSON = {
 def main():
     for name, seeds in {"frames": FRAMES, "files": FILES, "output": OUTPUT, "wire": WIRE,
                         "multipart": MULTIPART, "headers": HEADERS, "config": CONFIG, "events": EVENTS,
-                        "cell_json": CELL_JSON, "requests": REQUESTS}.items():
+                        "cell_json": CELL_JSON, "reply": REPLY, "requests": REQUESTS}.items():
         folder = pathlib.Path(sys.argv[1]) / name
         folder.mkdir(parents=True, exist_ok=True)
         for seed, data in seeds.items():
