@@ -311,9 +311,9 @@ int main(int argc, char **argv)
 {
     struct wish wish = {0};
     struct pixels pixels = {0};
-    uint8_t *data = malloc(BYTES_MAX);
+    static uint8_t data[BYTES_MAX];
 
-    if (argc != 7 || read_wish(argv, &wish) < 0 || !data) {
+    if (argc != 7 || read_wish(argv, &wish) < 0) {
         fprintf(stderr, "retort-draw is started by retort, for pictures\n");
         return 2;
     }
