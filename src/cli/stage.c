@@ -56,6 +56,7 @@ struct stage {
 
     /* the cell */
     struct gutter gutter;
+    bool came_out; /* something */
     unsigned lines, lines_left_out;
     struct buf last; /* the end of what is left out */
 };
@@ -109,6 +110,23 @@ static void wait_no_more(struct stage *s)
 {
     progress_stop(&s->progress);
     outlet_transient(s->out, s->fd, "", 0);
+}
+
+/* A sentence of ours about the conversation, in which others may have words. */
+static void aside(struct stage *s, const char *text)
+{
+    cleanup_rich struct rich r = {0};
+    struct sanitiser clean = {.no_colours = true};
+    cleanup_buf struct buf harmless = {0};
+
+    sanitise(&clean, text, strlen(text), &harmless);
+    rich_add(&r, STYLE_DIM, harmless.data, harmless.len);
+    section(s);
+    for (size_t at = 0, end, next; at < r.text.len; at = next) {
+        next = rich_wrap(&r, at, s->term.columns, &end);
+        rich_write(&r, at, end, s->term.colours, &s->ink);
+        buf_add_text(&s->ink, "\n");
+    }
 }
 
 /* ---- what the model says ---- */
@@ -281,6 +299,7 @@ static void on_running(void *ctx, const char *code)
         end_code(s);
     }
     s->code_text.len = 0;
+    s->came_out = false;
     s->lines = s->lines_left_out = 0;
     s->last.len = 0;
     flush(s);
@@ -301,14 +320,20 @@ static void on_again(void *ctx, const char *why, unsigned seconds)
     end_text(s);
     end_code(s);
     forget_reply(s);
-    section(s);
-    gutter_feed(&s->gutter, &s->term, STYLE_DIM, line, strlen(line), &s->ink);
-    gutter_end(&s->gutter, &s->term, &s->ink);
+    aside(s, line);
     flush(s);
     wait_for(s, "waiting");
 }
 
 /* ---- what comes out of a cell ---- */
+
+/* An empty line between the code and what comes out of it. */
+static void come_out(struct stage *s)
+{
+    if (!s->came_out)
+        buf_add_text(&s->ink, "\n");
+    s->came_out = true;
+}
 
 /* A line of ours about a cell. What a guest chose in it is harmless behind this. */
 __attribute__((format(printf, 3, 4))) static void remark(struct stage *s, unsigned style,
@@ -324,6 +349,7 @@ __attribute__((format(printf, 3, 4))) static void remark(struct stage *s, unsign
         bug("out of memory");
     char *line = xcalloc(1, (size_t)n + 1);
     sanitise_name(text, line, (size_t)n + 1);
+    come_out(s);
     gutter_end(&s->gutter, &s->term, &s->ink);
     buf_add_text(&s->ink, CODE_PREFIX);
     say(s, style, line);
@@ -346,6 +372,7 @@ static void show_text(struct stage *s, unsigned style, const char *text, size_t 
 {
     size_t n = 0;
 
+    come_out(s);
     while (n < len && s->lines < LINES_SHOWN)
         s->lines += text[n++] == '\n';
     gutter_feed(&s->gutter, &s->term, style, text, n, &s->ink);
@@ -386,6 +413,7 @@ static void show_picture(struct stage *s, const struct mime_part *image)
     struct err e = {0};
     unsigned columns = s->term.columns - 4, rows = s->term.rows > 8 ? s->term.rows - 3 : 5;
 
+    come_out(s);
     gutter_end(&s->gutter, &s->term, &s->ink);
     if (s->term.pictures == PICTURES_NONE)
         remark(s, STYLE_DIM, "picture: %s, %s", image->type, words_size(image->len, size));
@@ -422,6 +450,7 @@ static void on_traceback_line(void *ctx, enum traceback_part part, const char *t
                                       [TRACEBACK_HERE] = STYLE_RED,
                                       [TRACEBACK_MESSAGE] = STYLE_BOLD | STYLE_RED};
 
+    come_out(s);
     gutter_feed(&s->gutter, &s->term, styles[part], text, len, &s->ink);
     gutter_end(&s->gutter, &s->term, &s->ink);
 }
@@ -503,10 +532,8 @@ static void on_note(void *ctx, const char *sentence)
     if (!s->holding)
         end_text(s);
     end_code(s);
-    section(s);
-    gutter_feed(&s->gutter, &s->term, STYLE_DIM, "retort: ", 8, &s->ink);
-    gutter_feed(&s->gutter, &s->term, STYLE_DIM, sentence, strlen(sentence), &s->ink);
-    gutter_end(&s->gutter, &s->term, &s->ink);
+    cleanup_free char *line = xasprintf("retort: %s", sentence);
+    aside(s, line);
     flush(s);
 }
 

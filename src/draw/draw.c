@@ -181,12 +181,13 @@ static int decode(const uint8_t *data, size_t len, struct pixels *ret)
 
 /* ---- drawing ---- */
 
-/* As large as it is, or as there is room for. Characters are few beside pixels, so with blocks it may grow. */
+/* As large as it is, or as there is room for. With blocks a pixel is half of a character wide at most. */
 static void measure(const struct wish *w, const struct pixels *p, int *ret_columns, int *ret_rows)
 {
     double across = (double)w->columns * w->cell_width / p->width;
     double down = (double)w->rows * w->cell_height / p->height;
-    double scale = across < down ? across : down, most = w->kind == BLOCKS ? 1.5 : 1.0;
+    double scale = across < down ? across : down,
+           most = w->kind == BLOCKS ? w->cell_width / 2.0 : 1.0;
 
     if (scale > most)
         scale = most;
@@ -310,9 +311,9 @@ int main(int argc, char **argv)
 {
     struct wish wish = {0};
     struct pixels pixels = {0};
-    uint8_t *data = malloc(BYTES_MAX);
+    static uint8_t data[BYTES_MAX];
 
-    if (argc != 7 || read_wish(argv, &wish) < 0 || !data) {
+    if (argc != 7 || read_wish(argv, &wish) < 0) {
         fprintf(stderr, "retort-draw is started by retort, for pictures\n");
         return 2;
     }

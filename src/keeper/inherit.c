@@ -35,8 +35,8 @@ struct objects {
 /* What the other verbs use, and nothing that runs in a fork of the keeper. */
 static bool is_of_other_verbs(const char *name)
 {
-    static const char *const begin[] = {"libarchive.so", "libcurl", "libedit.so",
-                                        "libmicrohttpd.so", "libsqlite3.so"};
+    static const char *const begin[] = {"libarchive.so", "libcurl",          "libedit.so",
+                                        "libmd4c.so",    "libmicrohttpd.so", "libsqlite3.so"};
 
     for (size_t i = 0; i < sizeof(begin) / sizeof(*begin); i++)
         if (strncmp(name, begin[i], strlen(begin[i])) == 0)

@@ -101,9 +101,10 @@ static bool check_sixel(struct scan s)
             return false;
         }
     }
-    eat(&s, "\033\\");
+    if (!eat(&s, "\033\\"))
+        return false;
     eat(&s, "\n");
-    return s.at == s.end && s.end[-1] != '\033';
+    return s.at == s.end;
 }
 
 /* ---- kitty: ESC _ G key=value,… ; base64 ESC \ , once or more ---- */

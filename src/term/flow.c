@@ -50,6 +50,48 @@ static void watch_fence(struct flow *f, const char *line, size_t len)
     }
 }
 
+/* ---- the rules of tables ---- */
+
+/* "|-|:-:|" and the like, below a line that has columns too. */
+static bool is_table_rule(const char *line, size_t len, bool columns_above)
+{
+    size_t known = 0;
+
+    while (known < len && strchr("|:- \t\r", line[known]))
+        known++;
+    return columns_above && known == len && memchr(line, '-', len) && memchr(line, '|', len);
+}
+
+static void widen_rule(const char *line, size_t len, struct buf *out)
+{
+    for (size_t i = 0; i < len; i++) {
+        buf_add(out, line + i, 1);
+        if (line[i] == '-' && (i + 1 == len || line[i + 1] != '-'))
+            buf_add_text(out, "--");
+    }
+}
+
+void flow_widen(const char *text, size_t len, struct buf *out)
+{
+    struct flow f = {0};
+    bool columns = false;
+
+    for (size_t n; len > 0; text += n, len -= n) {
+        const char *newline = memchr(text, '\n', len);
+        size_t line = newline ? (size_t)(newline - text) : len;
+        n = line + (newline != NULL);
+        watch_fence(&f, text, line);
+        if (!f.fence && is_table_rule(text, line, columns))
+            widen_rule(text, line, out);
+        else
+            buf_add(out, text, line);
+        buf_add(out, "\n", n - line);
+        columns = memchr(text, '|', line) != NULL;
+    }
+}
+
+/* ---- blocks ---- */
+
 /* Does a block end before this line? */
 static bool begins_block(const struct flow *f, const char *line, size_t len)
 {

@@ -168,9 +168,9 @@ static void enter_item(struct page *g, const MD_BLOCK_LI_DETAIL *d)
     unsigned width = width_text(item.first, strlen(item.first));
     snprintf(item.rest, sizeof(item.rest), "%*s", (int)(width < 7 ? width : 7), "");
     item.tight = list->tight;
-    enter_level(g, &item);
-    if (item.tight)
+    if (item.tight && list->begun)
         g->gap = false;
+    enter_level(g, &item);
 }
 
 static void leave_item(struct page *g)
@@ -631,12 +631,14 @@ void markdown_render(const struct paper *p, const char *text, size_t len, struct
         .text = on_text,
     };
     struct sanitiser s = {.no_colours = true};
-    cleanup_buf struct buf clean = {0};
+    cleanup_buf struct buf clean = {0}, wide = {0};
     struct page g = {.paper = p, .out = out};
     size_t before = out->len;
 
     sanitise(&s, text, len, &clean);
-    if (clean.len > RENDERED_MAX || md_parse(buf_text(&clean), (MD_SIZE)clean.len, &parser, &g)) {
+    if (clean.len <= RENDERED_MAX)
+        flow_widen(clean.data, clean.len, &wide);
+    if (clean.len > RENDERED_MAX || md_parse(buf_text(&wide), (MD_SIZE)wide.len, &parser, &g)) {
         out->len = before;
         write_plain(p, clean.data, clean.len, out);
     }

@@ -37,3 +37,6 @@ void flow_feed(struct flow *f, const char *text, size_t len, struct buf *whole);
 /* The rest, however it ends. */
 void flow_end(struct flow *f, struct buf *whole);
 void flow_done(struct flow *f);
+
+/* The same text with dashes added to the rules of tables: md4c takes those of one or two for none. */
+void flow_widen(const char *text, size_t len, struct buf *out);

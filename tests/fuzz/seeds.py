@@ -271,11 +271,19 @@ CELL_JSON = {
     "text": b'{"type":"stderr","text":"\xc3\xa9"}',
 }
 
+MARKDOWN = {
+    "all": u8(61) + b"# T\n\n**b** *i* `c` [a](b) ![p](q) &amp; &#27;\n\n- a\n  1. b\n\n> q\n\n---\n\n"
+                    b"```python\nx = 'a'\n```\n\n|a|b|\n|-|:-:|\n|1|\xe4\xb8\xad|\n",
+    "hostile": u8(0) + b"\x1b]0;t\x07 \x1b[2J \xc2\x9b \xff \xe2\x80\xae\r\b",
+    "kitty": u8(1) + b"\x1b_Ga=T,f=32,s=1,v=1,m=1\x1b\\\x1b_Gm=0;AAAA\x1b\\",
+    "sixel": u8(1) + b"\x1bP0;1;0q\"1;1;30;20#0;2;1;2;3!30~-\x1b\\",
+}
+
 
 def main():
     for name, seeds in {"frames": FRAMES, "files": FILES, "output": OUTPUT, "wire": WIRE,
                         "multipart": MULTIPART, "headers": HEADERS, "config": CONFIG, "events": EVENTS,
-                        "cell_json": CELL_JSON, "reply": REPLY, "requests": REQUESTS}.items():
+                        "cell_json": CELL_JSON, "markdown": MARKDOWN, "reply": REPLY, "requests": REQUESTS}.items():
         folder = pathlib.Path(sys.argv[1]) / name
         folder.mkdir(parents=True, exist_ok=True)
         for seed, data in seeds.items():
