@@ -1,20 +1,19 @@
 /* compare: see compare.h. */
 #include "agent/compare.h"
 
-#include <nettle/base64.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/even.h"
+#include "agent/pixels.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "session/cell_json.h"
 #include "session/notebook_load.h"
 #include "session/session.h"
 #include "session/utf8.h"
-#include "session/words.h"
 
 struct findings {
     json_t *differences, *remarks;
@@ -162,83 +161,6 @@ static void compare_streams(struct findings *f, const json_t *recorded, const js
 
 /* ---- pictures ---- */
 
-/* Jupyter breaks base64 into lines. */
-static int decode(const json_t *text, struct buf *ret)
-{
-    size_t len = json_string_length(text), size = BASE64_DECODE_LENGTH(len);
-    struct base64_decode_ctx ctx;
-
-    base64_decode_init(&ctx);
-    char *to = buf_room(ret, size + 1);
-    if (!base64_decode_update(&ctx, &size, (uint8_t *)to, len, json_string_value(text)) ||
-        !base64_decode_final(&ctx))
-        return -1;
-    ret->len = size;
-    return 0;
-}
-
-static uint32_t read_u32(const char *at)
-{
-    const unsigned char *b = (const unsigned char *)at;
-
-    return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
-}
-
-#define PNG_MAGIC "\x89PNG\r\n\x1a\n"
-
-static bool is_png(const struct buf *b)
-{
-    return b->len >= 33 && memcmp(b->data, PNG_MAGIC, 8) == 0;
-}
-
-/* What makes its pixels: not the program's name, nor the time. */
-static void essence_of_png(const struct buf *b, struct buf *ret)
-{
-    static const char *const made_of[] = {"IHDR", "PLTE", "IDAT", "tRNS",
-                                          "gAMA", "sRGB", "fcTL", "fdAT"};
-    size_t at = 8;
-
-    while (b->len - at >= 12) {
-        size_t len = read_u32(b->data + at);
-        if (len > b->len - at - 12)
-            break;
-        for (size_t i = 0; i < sizeof(made_of) / sizeof(made_of[0]); i++)
-            if (memcmp(b->data + at + 4, made_of[i], 4) == 0)
-                buf_add(ret, b->data + at + 4, len + 4);
-        at += 12 + len;
-    }
-    buf_add(ret, b->data + at, b->len - at);
-}
-
-static bool same_bytes(const struct buf *a, const struct buf *b)
-{
-    return a->len == b->len && (a->len == 0 || memcmp(a->data, b->data, a->len) == 0);
-}
-
-static bool same_pixels(const struct buf *a, const struct buf *b)
-{
-    cleanup_buf struct buf x = {0}, y = {0};
-
-    if (same_bytes(a, b))
-        return true;
-    if (!is_png(a) || !is_png(b))
-        return false;
-    essence_of_png(a, &x);
-    essence_of_png(b, &y);
-    return same_bytes(&x, &y);
-}
-
-/* "640 × 480 pixels, 21.4 kB" */
-static json_t *picture_words(const struct buf *b)
-{
-    char size[WORDS_SIZE];
-
-    words_size(b->len, size);
-    return is_png(b) ? json_sprintf("a picture of %u \xc3\x97 %u pixels, %s",
-                                    read_u32(b->data + 16), read_u32(b->data + 20), size)
-                     : json_sprintf("a picture of %s", size);
-}
-
 static int add_piece(const char *text, size_t len, void *ctx)
 {
     buf_add(ctx, text, len);
@@ -260,7 +182,7 @@ static bool same_json(const json_t *recorded, const json_t *now)
 
     json_lines(recorded, &a);
     json_lines(now, &b);
-    return same_bytes(&a, &b);
+    return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
 }
 
 static void compare_json(struct findings *f, const char *what, const json_t *recorded,
@@ -280,15 +202,12 @@ static void compare_pictures(struct findings *f, const json_t *recorded, const j
     const json_t *new_chart = json_object_get(now, CHART_TYPE);
     json_t *a = notebook_joined(json_object_get(recorded, type));
     json_t *b = notebook_joined(json_object_get(now, type));
-    cleanup_buf struct buf x = {0}, y = {0};
-    bool text = strcmp(type, "image/svg+xml") == 0;
 
     if (!a || !b) {
         differ_words(f, "picture", a ? "a picture" : "none", b ? "a picture" : "none");
-    } else if (json_equal(a, b)) {
-    } else if (text || decode(a, &x) < 0 || decode(b, &y) < 0 || !same_pixels(&x, &y)) {
+    } else if (!pixels_same(a, b)) {
         if (!old_chart || !new_chart)
-            differ(f, "picture", 0, picture_words(&x), picture_words(&y));
+            differ(f, "picture", 0, pixels_words(a), pixels_words(b));
         else if (same_json(old_chart, new_chart))
             remark(f, "a chart of the same data is drawn with other pixels");
         else
@@ -512,9 +431,15 @@ static void compare_files(struct findings *f, const json_t *recorded, const json
     if (!json_is_object(json_object_get(metadata, "retort")))
         return; /* a notebook of another's says nothing of files */
     json_t *a = by_path(files_of(recorded)), *b = by_path(files_of(now));
-    json_object_foreach(a, path, file) compare_file(f, path, file, json_object_get(b, path));
-    json_object_foreach(b, path, file) if (!json_object_get(a, path))
-        compare_file(f, path, NULL, file);
+    json_object_foreach(a, path, file)
+    {
+        compare_file(f, path, file, json_object_get(b, path));
+    }
+    json_object_foreach(b, path, file)
+    {
+        if (!json_object_get(a, path))
+            compare_file(f, path, NULL, file);
+    }
     json_decref(a);
     json_decref(b);
 }

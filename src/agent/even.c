@@ -158,7 +158,7 @@ void even_out(const char *text, size_t len, struct buf *ret)
 
     sanitise(&s, text, len, &plain);
     sanitise_end(&s, &plain);
-    const char *at = plain.data, *end = plain.data + plain.len;
+    const char *at = buf_text(&plain), *end = at + plain.len;
     while (at < end) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         even_line(at, newline ? newline : end, ret);

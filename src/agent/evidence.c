@@ -83,6 +83,8 @@ void evidence_add(struct buf *evidence, const json_t *cell)
         add_string(evidence, output, "text");
         add_string(evidence, output, "evalue");
         json_object_foreach(json_object_get(output, "data"), type, part)
+        {
             add_part(evidence, type, part);
+        }
     }
 }
