@@ -149,7 +149,7 @@ static bool is_thousands(const struct groups *g, unsigned i, char point, bool la
 
     if (g->seps[i] == point || g->to->groups[0].len > 3 || g->to->groups[0].len == 0)
         return false;
-    if (i > 1 && g->seps[i] != g->seps[1])
+    if (g->seps[i] != g->seps[1])
         return false;
     return len == 3 || (len == 2 && !last && g->seps[i] == ',');
 }

@@ -8,13 +8,14 @@
  *   ask.c, chat.c   … and conversation.c, what they have in common
  *   token.c
  *   env.c
+ *   verify.c        … and recheck.c, a notebook's cells once more
  *
  *   options.c       the command line of a verb
  *   environment.c   from --environment to an interpreter
  *   program.c       the text to run
  *   uploads.c       the files of -f
  *   place.c         where the boxes are: on this host, or on a server
- *   failed.c        what is said where retort itself failed
+ *   failed.c        what is said where retort itself failed, or was stopped
  *
  *   input.c         lines for the repl
  *   show.c          a cell for a person
@@ -47,6 +48,7 @@ int verb_chat(int argc, char **argv);
 int verb_doctor(int argc, char **argv);
 int verb_token(int argc, char **argv);
 int verb_env(int argc, char **argv);
+int verb_verify(int argc, char **argv);
 
 extern const char run_help[];
 extern const char repl_help[];
@@ -56,6 +58,7 @@ extern const char chat_help[];
 extern const char doctor_help[];
 extern const char token_help[];
 extern const char env_help[];
+extern const char verify_help[];
 
 /* Say on stderr what is wrong with the command line, and where help is. Returns EXIT_USAGE. */
 int usage_error(const char *verb, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -6,6 +6,7 @@
 
 #include "box/steps.h"
 #include "cli/cli.h"
+#include "guest/owner.h"
 #include "session/sanitise.h"
 
 const char *failed_step(const struct err *e, char *ret, size_t size)
@@ -33,4 +34,13 @@ int owner_failed(const struct err *e)
     else if (step)
         fprintf(stderr, "retort: \"retort doctor\" tries every layer and says what helps\n");
     return EXIT_RETORT_FAILED;
+}
+
+int turn_status(int turn)
+{
+    if (turn & TURN_STOP)
+        return EXIT_TERMINATED;
+    if (turn & TURN_CLOSED)
+        return EXIT_PIPE;
+    return turn & TURN_SIGINT ? EXIT_INTERRUPTED : 0;
 }

@@ -15,6 +15,7 @@ static const struct {
 } verbs[] = {
     {"run", verb_run, run_help, "run one program in a fresh box"},
     {"repl", verb_repl, repl_help, "an interactive session in a box"},
+    {"verify", verb_verify, verify_help, "run a notebook again and compare"},
     {"serve", verb_serve, serve_help, "sessions, cells and files over HTTP"},
     {"ask", verb_ask, ask_help, "a model answers a question by running code"},
     {"chat", verb_chat, chat_help, "the same as a conversation"},

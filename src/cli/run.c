@@ -110,16 +110,6 @@ static int read_program(struct job *j, int argc, char **argv)
 
 /* ---- running ---- */
 
-/* How a set of enum turn ends us; 0 where it does not. */
-static int status_of_turn(int turn)
-{
-    if (turn & TURN_STOP)
-        return EXIT_TERMINATED;
-    if (turn & TURN_CLOSED)
-        return EXIT_PIPE;
-    return turn & TURN_SIGINT ? EXIT_INTERRUPTED : 0;
-}
-
 /* The first Ctrl-C interrupts, the second leaves. 0 when the cell is finished. */
 static int wait_for_cell(struct job *j, struct err *e)
 {
@@ -134,7 +124,7 @@ static int wait_for_cell(struct job *j, struct err *e)
             guest_interrupt(&j->guest);
             turn &= ~TURN_SIGINT;
         }
-        int status = status_of_turn(turn);
+        int status = turn_status(turn);
         if (status)
             return status;
     }
@@ -180,7 +170,7 @@ static int run_in_box(struct job *j, struct err *e)
 {
     int turn = uploads_put(&j->uploads, &j->guest, e);
     if (turn != 0)
-        return turn < 0 ? -1 : status_of_turn(turn);
+        return turn < 0 ? -1 : turn_status(turn);
     if (guest_start(&j->guest, j->program.data, j->program.len, 0, e) < 0)
         return -1;
     int status = wait_for_cell(j, e);
@@ -190,7 +180,7 @@ static int run_in_box(struct job *j, struct err *e)
     show_end(&j->show, c);
     turn = show_files(&j->show, &j->guest, c);
     if (turn > 0)
-        return status_of_turn(turn);
+        return turn_status(turn);
     if (j->options.json)
         print_json(j, c);
     return j->show.failed ? EXIT_RETORT_FAILED : status_of_cell(c);
@@ -206,7 +196,7 @@ static int run(struct job *j)
     show_init(&j->show, &j->owner.out, &j->guest.limits, j->out_dir ? &j->export : NULL, o->json);
     int status = guest_open(&j->guest, &j->owner, &o->limits, &j->show.view, &e);
     export_bound(&j->export, j->guest.limits.disk); /* also bounds what can come out of it */
-    status = status > 0 ? status_of_turn(status) : status < 0 ? -1 : run_in_box(j, &e);
+    status = status > 0 ? turn_status(status) : status < 0 ? -1 : run_in_box(j, &e);
     guest_close(&j->guest);
     if (status == EXIT_INTERRUPTED)
         outlet_fresh_line(&j->owner.out);

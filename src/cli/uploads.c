@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <nettle/sha2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,6 +14,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "cli/cli.h"
+#include "session/cell_json.h"
 
 #define UPLOADS_MAX 1000
 
@@ -94,6 +97,46 @@ int uploads_put(struct uploads *u, struct guest *g, struct err *e)
         }
     }
     return 0;
+}
+
+/* -1: it cannot be read, or not twice. */
+static int hash(int fd, uint64_t *ret_size, char ret_hex[2 * SHA256_DIGEST_SIZE + 1])
+{
+    uint8_t piece[16 << 10], digest[SHA256_DIGEST_SIZE];
+    struct sha256_ctx ctx;
+    uint64_t at = 0;
+    ssize_t n;
+
+    sha256_init(&ctx);
+    while ((n = pread(fd, piece, sizeof(piece), (off_t)at)) > 0) {
+        sha256_update(&ctx, (size_t)n, piece);
+        at += (uint64_t)n;
+    }
+    if (n < 0)
+        return -1;
+    sha256_digest(&ctx, sizeof(digest), digest);
+    for (size_t i = 0; i < sizeof(digest); i++)
+        snprintf(ret_hex + 2 * i, 3, "%02x", digest[i]);
+    *ret_size = at;
+    return 0;
+}
+
+json_t *uploads_json(const struct uploads *u)
+{
+    char hex[2 * SHA256_DIGEST_SIZE + 1];
+    json_t *list = json_array();
+    uint64_t size;
+
+    for (unsigned i = 0; i < u->n; i++) {
+        if (hash(u->list[i].fd, &size, hex) < 0)
+            continue;
+        json_t *name = cell_text_json(u->list[i].name, strlen(u->list[i].name));
+        json_t *file =
+            json_pack("{s:o, s:I, s:s}", "name", name, "size", (json_int_t)size, "sha256", hex);
+        if (!file || json_array_append_new(list, file) < 0)
+            bug("cannot build JSON");
+    }
+    return list;
 }
 
 void uploads_done(struct uploads *u)

@@ -1,6 +1,8 @@
 /* uploads: the files of -f, on their way into a workspace. */
 #pragma once
 
+#include <jansson.h>
+
 #include "base/err.h"
 #include "guest/guest.h"
 
@@ -24,4 +26,6 @@ int uploads_open(struct uploads *u, struct err *e);
 /* Copy them into the workspace; they are read from their beginning, so that a second box can have them too where
  * they are files and not pipes. 0; a set of enum turn that said to stop; or -1. */
 int uploads_put(struct uploads *u, struct guest *g, struct err *e);
+/* [{"name","size","sha256"}], for the metadata of a notebook. Pipes, which can be read once, are left out. */
+json_t *uploads_json(const struct uploads *u);
 void uploads_done(struct uploads *u);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -148,6 +149,17 @@ static void take_files(const json_t *list, struct recorded *r)
     }
 }
 
+/* What its code is written in; NULL: it does not say, or it is Python. */
+static const char *other_language(const json_t *book)
+{
+    const json_t *metadata = object_at(book, "metadata");
+    const json_t *info = json_object_get(object_at(metadata, "language_info"), "name");
+    const json_t *spec = json_object_get(object_at(metadata, "kernelspec"), "language");
+    const char *language = json_string_value(json_is_string(info) ? info : spec);
+
+    return language && strcasecmp(language, "python") != 0 ? language : NULL;
+}
+
 static int take(const char *name, const json_t *book, struct recorded *r, struct err *e)
 {
     const json_t *format = json_object_get(book, "nbformat");
@@ -163,6 +175,9 @@ static int take(const char *name, const json_t *book, struct recorded *r, struct
                        name, (int)json_integer_value(format));
     if (!json_is_array(cells))
         return err_set(e, 0, "%s is not a notebook: it has no \"cells\"", name);
+    if (other_language(book))
+        return err_set(e, 0, "%s is a notebook of \"%.40s\", and only Python is run", name,
+                       other_language(book));
     for (size_t i = 0; i < json_array_size(cells); i++)
         if (take_cell(json_array_get(cells, i), r, &last_text) < 0)
             return err_set(e, 0, "%s: cell %zu is not as nbformat has it", name, i + 1);

@@ -21,7 +21,7 @@ import urllib.request
 from processes import children, descendants, wait_gone  # noqa: F401, for the tests
 
 RETORT = "build/retort"  # run.py sets it
-SERVER = None  # with a link, "run" and "repl" go to that server
+SERVER = None  # with a link, "run", "repl" and "verify" go to that server
 LEAVE = signal.SIGKILL  # how a test ends what it has started
 PATIENCE = 120  # seconds: more than anything here takes on a slow machine
 NOBODY = 65534
@@ -38,7 +38,7 @@ def plain_environment(**changes):
 
 
 def command(*args, user=None):
-    if SERVER and args and args[0] in ("run", "repl"):
+    if SERVER and args and args[0] in ("run", "repl", "verify"):
         args = (args[0], "--server", SERVER, *args[1:])
     if user is None:
         return [RETORT, *args]

@@ -16,6 +16,7 @@ import test_files
 import test_repl_json
 import test_repl_terminal
 import test_run
+import test_verify
 
 server = None
 
@@ -46,6 +47,10 @@ class There:
 
 
 class Streams(There, test_run.Streams):
+    pass
+
+
+class Verify(There, test_verify.Cells):
     pass
 
 

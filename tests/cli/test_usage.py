@@ -7,7 +7,7 @@ import cli
 class Help(cli.Case):
     def test_each_help_is_one_screen(self):
         for args in (["--help"], ["run", "--help"], ["repl", "--help"], ["serve", "--help"],
-                     ["doctor", "--help"], ["token", "--help"], ["help", "run"], ["run", "-h"]):
+                     ["doctor", "--help"], ["token", "--help"], ["verify", "--help"], ["help", "run"], ["run", "-h"]):
             with self.subTest(args=args):
                 done = cli.run(*args)
                 self.assertStatus(done, 0)

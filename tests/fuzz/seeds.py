@@ -279,11 +279,28 @@ MARKDOWN = {
     "sixel": u8(1) + b"\x1bP0;1;0q\"1;1;30;20#0;2;1;2;3!30~-\x1b\\",
 }
 
+OUTPUTS = (b'[{"output_type":"stream","name":"stdout","text":["a 12.5\\n","b\\r[00:01<00:00, 4.9it/s]"]},'
+           b'{"output_type":"display_data","data":{"image/png":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ\\n",'
+           b'"application/vnd.retort.chart+json":{"a":[1.5]}},"metadata":{}},'
+           b'{"output_type":"execute_result","data":{"text/plain":"<A at 0x7f0123456789>","text/html":["<b>1</b>"]}},'
+           b'{"output_type":"error","ename":"E","evalue":"<cell 3>","traceback":[]}]')
+NOTEBOOK = {
+    "one": b'{"nbformat":4,"cells":[{"cell_type":"code","source":["x\\n","y"],"execution_count":1,"outputs":' + OUTPUTS +
+           b',"metadata":{"retort":{"files":[{"path":"a.pdf","change":"created","sha256":"0f"}],"undone":true}}},'
+           b'{"cell_type":"code","source":"z","outputs":[],"metadata":{}},'
+           b'{"cell_type":"markdown","source":"12.5, 45 % and **1,234** `5` on 2026-03-15",'
+           b'"metadata":{"retort":{"role":"answer"}}}],'
+           b'"metadata":{"retort":{"files":[{"name":"a","sha256":"' + b"0f" * 32 + b'"}]}}}',
+    "numbers": b"1. about $1,234.5 and -1.234,5, 1 234 or 12e-3; 5-10 %, 1.2 \xc3\x97 10^6; March 15, 2026 at 2:30 pm\n"
+               b"| 11 | 1.2 million |\n```\n9\n``` `8` [7](http://x/6) 3rd R^2 v1.2 2023.csv p < 0.05 95% CI\0"
+               b"[1,234,5.5] 0.4512 2026-03-15T14:30:00",
+}
+
 
 def main():
     for name, seeds in {"frames": FRAMES, "files": FILES, "output": OUTPUT, "wire": WIRE,
                         "multipart": MULTIPART, "headers": HEADERS, "config": CONFIG, "events": EVENTS,
-                        "cell_json": CELL_JSON, "markdown": MARKDOWN, "reply": REPLY, "requests": REQUESTS}.items():
+                        "cell_json": CELL_JSON, "markdown": MARKDOWN, "notebook": NOTEBOOK, "reply": REPLY, "requests": REQUESTS}.items():
         folder = pathlib.Path(sys.argv[1]) / name
         folder.mkdir(parents=True, exist_ok=True)
         for seed, data in seeds.items():

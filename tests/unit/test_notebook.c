@@ -367,6 +367,7 @@ static void what_is_no_notebook_is_said(void **state)
         {"{`nbformat`:3,`worksheets`:[]}", "format 3"},
         {"{`nbformat`:4}", "no `cells`"},
         {"{`nbformat`:4,`cells`:{}}", "no `cells`"},
+        {"{`nbformat`:4,`cells`:[],`metadata`:{`kernelspec`:{`language`:`R`}}}", "`R`"},
         {"{`nbformat`:4,`cells`:[5]}", "cell 1"},
         {"{`nbformat`:4,`cells`:[{`cell_type`:`code`,`source`:[1]}]}", "cell 1"},
         {"{`nbformat`:4,`cells`:[{`cell_type`:`code`}]}", "cell 1"},
