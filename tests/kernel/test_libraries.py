@@ -75,12 +75,17 @@ class Hints(Case):
         own, hint = self.hint("raise OSError('Could not find a suitable TLS CA certificate bundle, invalid path: x')", "OSError")
         self.assertEqual(hint, libraries.NO_NETWORK)
         self.assertEqual(self.hint("raise OSError('another')", "OSError")[1], "")
+        # What it is said to come from counts, and not what was there before.
+        self.assertEqual(self.hint(gone + "except OSError: raise ConnectionError('tried') from KeyError(1)", "ConnectionError")[1], "")
 
     def test_pip_as_a_process(self):
         own, hint = self.hint("import subprocess\nraise subprocess.CalledProcessError(1, ['python3', '-m', 'pip', 'install', 'polars'])",
                               "CalledProcessError")
         self.assertIn("pip can install nothing", hint)
         self.assertIn("Instead use pandas.", hint)
+        own, hint = self.hint("raise subprocess.CalledProcessError(1, 'pip install numpy nobody-knows-this')", "CalledProcessError")
+        self.assertNotIn("numpy", hint)
+        self.assertIn("can add packages: see retort-environment(5)", hint)
         self.assertEqual(self.hint("subprocess.run(['false'], check=True)", "CalledProcessError")[1], "")
 
     def test_of_a_group(self):
@@ -98,6 +103,8 @@ class Hints(Case):
         own, hint = self.hint("try:\n    import torch\nexcept ImportError:\n    raise ImportError('I need more')", "ImportError")
         self.assertEqual(own, "I need more")
         self.assertIn("torch is not installed here", hint)
+        own, hint = self.hint("try:\n    import torch\nexcept ImportError:\n    raise ModuleNotFoundError('x', name=['x'])")
+        self.assertIn("torch is not installed here", hint)
 
     def test_by_the_name_on_pypi(self):
         own, hint = self.hint("import beautifulsoup4")
@@ -112,6 +119,7 @@ class Hints(Case):
                      "import importlib; importlib.import_module('.x', 'json')"):
             self.assertEqual(self.hint(code)[1], "", code)
         self.assertEqual(self.hint("from json import polars", "ImportError")[1], "")
+        self.assertEqual(self.hint("raise ModuleNotFoundError('x', name='numpy')")[1], "")
         self.assertEqual(self.hint("raise KeyError('polars')", "KeyError")[1], "")
 
     def test_hostile(self):
