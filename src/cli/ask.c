@@ -55,8 +55,8 @@ static int ask(struct conversation *c, const char *question)
     int status = turn > 0   ? conversation_turn_status(turn)
                  : turn < 0 ? -1
                             : conversation_status(c, &answer);
-    if (0 && turn == 0 && c->verify) {
-        int verified = 0;
+    if (turn == 0 && c->verify) {
+        int verified = conversation_verify(c, question, &answer, &e);
         status = verified < 0 ? -1 : verified > 0 && status == 0 ? verified : status;
     }
     agent_answer_done(&answer);

@@ -12,7 +12,9 @@
 #include "agent/talk.h"
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "cli/recheck.h"
 #include "session/cell_json.h"
+#include "session/notebook.h"
 
 #define IDLE_S 1800 /* how long a server keeps a box whose client was killed */
 
@@ -258,8 +260,8 @@ static void record(struct conversation *c, const struct cell *cell)
         c->failed = true;
         note(c, e.text);
     }
-    if (c->verify && !cell->undone)
-        json_array_append(c->cells, j);
+    if (c->verify)
+        json_array_append_new(c->cells, notebook_code_json(j, cell->undone));
     json_decref(j);
 }
 
@@ -473,18 +475,17 @@ static void show_answer(struct conversation *c, const struct agent_answer *a)
         note(c, a->why);
 }
 
-static void save(struct conversation *c, const char *question, const struct agent_answer *a)
+static void save(struct conversation *c, const struct agent_answer *a)
 {
     struct err e;
 
     if (!c->notebook)
         return;
-    if ((a->text[0] && notebook_add_markdown(c->notebook, "answer", a->text, &e) < 0) ||
+    if ((a->text[0] && notebook_add_markdown(c->notebook, NOTEBOOK_ANSWER, a->text, &e) < 0) ||
         (c->save && notebook_write(c->notebook, c->save, &e) < 0)) {
         c->failed = true;
         note(c, e.text);
     }
-    (void)question;
 }
 
 int conversation_ask(struct conversation *c, const char *question, struct agent_answer *ret,
@@ -493,15 +494,52 @@ int conversation_ask(struct conversation *c, const char *question, struct agent_
     struct err why;
 
     if (c->notebook && question &&
-        notebook_add_markdown(c->notebook, "question", question, &why) < 0)
+        notebook_add_markdown(c->notebook, NOTEBOOK_QUESTION, question, &why) < 0)
         note(c, why.text);
     int turn = agent_answer(c->agent, question, ret, e);
     if (turn == 0) {
         show_answer(c, ret);
-        save(c, question, ret);
+        save(c, ret);
     }
     c->failed = c->failed || c->saver.failed;
     return turn;
+}
+
+static void show_checked(void *ctx, const json_t *cell)
+{
+    struct conversation *c = ctx;
+
+    if (!c->options.json && !c->quiet)
+        recheck_show_cell(&c->owner.out, cell);
+}
+
+/* The first box goes before the second comes, so that both fit where only one does. */
+int conversation_verify(struct conversation *c, const char *question, const struct agent_answer *a,
+                        struct err *e)
+{
+    json_t *answers = json_pack("[o]", cell_text_json(a->text, strlen(a->text)));
+    json_t *given = json_pack("[o]", cell_text_json(question, strlen(question)));
+    json_t *report = NULL;
+    const struct recheck r = {.owner = &c->owner,
+                              .limits = &c->options.limits,
+                              .uploads = &c->uploads,
+                              .cells = c->cells,
+                              .answers = answers,
+                              .given = given,
+                              .cell = show_checked,
+                              .ctx = c};
+
+    guest_close(&c->guest);
+    int turn = recheck(&r, &report, e);
+    if (turn == 0 && c->options.json)
+        tell_line(c, "verified", json_incref(report));
+    else if (turn == 0)
+        recheck_show_end(&c->owner.out, report);
+    bool good = json_is_true(json_object_get(report, "verified"));
+    json_decref(answers);
+    json_decref(given);
+    json_decref(report);
+    return turn < 0 ? -1 : turn > 0 ? conversation_turn_status(turn) : good ? 0 : EXIT_RAISED;
 }
 
 int conversation_turn_status(int turn)

@@ -76,6 +76,10 @@ int conversation_replay(struct conversation *c, const json_t *talk, struct err *
  * `ret`; a set of enum turn; or -1 where retort or the model failed. */
 int conversation_ask(struct conversation *c, const char *question, struct agent_answer *ret,
                      struct err *e);
+/* Run what was run once more in a fresh box, and say what came out the same and which numbers of the answer stand in no
+ * output. 0: all is well; EXIT_RAISED: not; another exit status; or -1. */
+int conversation_verify(struct conversation *c, const char *question, const struct agent_answer *a,
+                        struct err *e);
 /* An exit status. */
 int conversation_status(const struct conversation *c, const struct agent_answer *a);
 int conversation_turn_status(int turn);

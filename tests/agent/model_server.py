@@ -15,7 +15,7 @@ refuses it, is remembered (faults), and takes nothing from the script. A reply:
     stop             "cut" or "refused"
     usage            [in, out]
     expect           a regular expression that must be found in what is new in the request; expect_anywhere: in all of
-                     it; expect_not: nowhere in it. Else the answer is 500, and a fault
+                     it; expect_not: nowhere in it. Else the answer is 400, and a fault
     loop             this reply for ever
 
 and what goes wrong with it:
@@ -241,7 +241,7 @@ class ModelServer:
 
     def next_reply(self):
         if not self.script:
-            raise Wrong("the script is over", 500)
+            raise Wrong("the script is over")
         return self.script[0]
 
     def check_signs(self, protocol, body):
@@ -263,7 +263,7 @@ class ModelServer:
         for member, text, wanted in (("expect", fresh, True), ("expect_anywhere", everything, True),
                                      ("expect_not", everything, False)):
             if member in reply and bool(re.search(reply[member], text, re.M)) != wanted:
-                raise Wrong(f"{member} {reply[member]!r}: not so in {text[-2000:]!r}", 500)
+                raise Wrong(f"{member} {reply[member]!r}: not so in {text[-2000:]!r}")
 
     # ---- replies ----
 

@@ -160,9 +160,9 @@ static void conversation(void)
     view->tick(view->ctx);
     output("1\nhalf");
     output(" a line");
-    view->ran(view->ctx, &c, false);
+    view->ran(view->ctx, &c);
     view->running(view->ctx, "y = 2");
-    view->ran(view->ctx, &(struct cell){.status = CELL_OK}, false);
+    view->ran(view->ctx, &(struct cell){.status = CELL_OK});
     view->asking(view->ctx);
     text("It is *1*.");
     view->replied(view->ctx);
@@ -200,7 +200,7 @@ static void test_code_in_text_is_shown_once(void **state)
     view->replied(view->ctx);
     view->running(view->ctx, "x = 1\n");
     output("o\n");
-    view->ran(view->ctx, &(struct cell){.status = CELL_OK}, false);
+    view->ran(view->ctx, &(struct cell){.status = CELL_OK});
     assert_seen(1, "So:\n\n  x = 1\n\n│ o\n");
 }
 
@@ -260,7 +260,8 @@ static void test_errors(void **state)
 
     (void)state;
     view->running(view->ctx, "f(df)");
-    view->ran(view->ctx, &c, true);
+    c.undone = true;
+    view->ran(view->ctx, &c);
     assert_seen(
         1, HEADER
         "  f(df)\n\n│ Cell In[1], line 5\n│       3 def f(x):\n│ ----> 5 f(df)\n"
@@ -280,7 +281,7 @@ static void test_syntax_error(void **state)
 
     (void)state;
     view->running(view->ctx, "y");
-    view->ran(view->ctx, &c, false);
+    view->ran(view->ctx, &c);
     assert_seen(1, HEADER "  y\n\n│   Cell In[1], line 2\n│     y = (2\n│         ^\n"
                           "│ SyntaxError: '(' was never closed\n");
 }
@@ -311,7 +312,7 @@ static void test_long_output(void **state)
         snprintf(line, sizeof(line), "line %u\n", i);
         output(line);
     }
-    view->ran(view->ctx, &(struct cell){.status = CELL_OK}, false);
+    view->ran(view->ctx, &(struct cell){.status = CELL_OK});
     cleanup_free char *got = seen(1);
     assert_non_null(strstr(got, "│ line 300\n  … 4688 lines are not shown …\n│ line 4989\n"));
     assert_non_null(strstr(got, "│ line 5000\n"));
