@@ -19,8 +19,12 @@ export PATH := /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 all: setup-core
 	@$(MAKE) --no-print-directory compile
 
-compile: $(BUILD)/build.ninja
+compile: configure
 	@ninja -C $(BUILD) --quiet
+
+# Also when what the set-up was made from has changed since.
+configure: $(BUILD)/build.ninja
+	@tools/quietly ninja -C $(BUILD) build.ninja
 
 $(BUILD)/build.ninja:
 	@tools/quietly meson setup $(BUILD)
@@ -81,5 +85,5 @@ install: all
 clean:
 	rm -rf $(BUILD) build-asan build-fuzz
 
-.PHONY: all compile run core documents media more fonts environment test test-all test-vm soak bench asan fuzz lint fmt install clean \
+.PHONY: all compile configure run core documents media more fonts environment test test-all test-vm soak bench asan fuzz lint fmt install clean \
 	setup-core setup-test setup-bench

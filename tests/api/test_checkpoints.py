@@ -177,9 +177,18 @@ class Back(api.Case):
         self.assertTrue(api.wait_until(lambda: self.listed()[-1]["n"] == 6))
         self.assertRegex(self.listed()[-1]["lost"][20], r"^others \(28\d threads, processes or locks\)$")
 
+    def test_an_event_loop_is_not_missed(self):
+        """Its descriptors are lost too, but a cell that awaits gets another."""
+        self.s.cell("import asyncio; await asyncio.sleep(0.01)")
+        self.assertTrue(api.wait_until(lambda: self.listed()[-1]["n"] == 4))
+        self.rollback(4)
+        cell = self.s.cell("await asyncio.sleep(0.01, 'again')")
+        self.assertEqual((api.result(cell), api.text(cell, "stderr")), ("'again'", ""))
+
     def test_shared_memory_is_said_to_be_lost(self):
         self.s.cell("import mmap, multiprocessing\nm = mmap.mmap(-1, 1 << 20)\n"
-                    "f = open('mapped', 'w+b'); f.truncate(4096); own = mmap.mmap(f.fileno(), 4096)\nm[0] = own[0] = 1")
+                    "f = open('mapped', 'w+b'); f.truncate(4096); own = mmap.mmap(f.fileno(), 4096)\n"
+                    "only_read = mmap.mmap(f.fileno(), 4096, access=mmap.ACCESS_READ)\nm[0] = own[0] = 1")
         self.s.cell("m[0] = own[0] = 2")
         self.assertTrue(api.wait_until(lambda: self.listed()[-1]["n"] == 5))
         self.assertEqual([p["lost"] for p in self.listed() if p["n"] in (3, 4)], [[], ["shared memory of 1028 kB"]])

@@ -9,12 +9,17 @@ SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
 class SetUp(cli.Case):
     def set_up(self, **env):
-        return subprocess.run(["make", "-s", "-C", SOURCE, f"BUILD={self.path('b')}", self.path("b/build.ninja")],
+        return subprocess.run(["make", "-s", "-C", SOURCE, f"BUILD={self.path('b')}", "configure"],
                               capture_output=True, text=True, timeout=cli.PATIENCE, env=cli.plain_environment(**env))
 
     def test_it_is_quiet_when_all_is_well(self):
         done = self.set_up()
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        made = self.path("b/build.ninja")
+        os.utime(made, (1, 1))
+        done = self.set_up()
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        self.assertGreater(os.stat(made).st_mtime, 1)
 
     def test_it_says_all_when_it_fails(self):
         done = self.set_up(CC="/bin/false")

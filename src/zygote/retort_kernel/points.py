@@ -111,11 +111,9 @@ def in_native_code():
     return True
 
 
-def is_lost(line, branch, ours):
+def is_lost(line, ours):
     """Of what could not be kept, as the extension has it; `ours` are descriptors that nobody will miss."""
-    if line.startswith("shared "):
-        return not branch  # which has a copy
-    return line.startswith(("thread ", "process ", "lock ", "others ")) or int(line.split(" ")[1]) not in ours
+    return line.startswith(("thread ", "process ", "lock ", "others ", "shared ")) or int(line.split(" ")[1]) not in ours
 
 
 class Points:
@@ -175,7 +173,7 @@ class Points:
         else:
             unless_broken(setstate, state)
         ours = unless_broken(self.kernel.forget_loop) or ()
-        self.lost = [line for line in woken.splitlines() if is_lost(line, branch, ours)]
+        self.lost = [line for line in woken.splitlines() if is_lost(line, ours)]
         return True
 
     def take_first(self):
