@@ -479,6 +479,22 @@ static void messages_keep_thoughts_where_they_were(void **state)
         "{\"type\":\"tool_use\",\"id\":\"x\",\"name\":\"python\",\"input\":{\"code\":\"a\"}}]}}");
 }
 
+static void messages_have_one_block_at_a_time(void **state)
+{
+    (void)state;
+    assert_fails(&protocol_messages,
+                 BLOCK("0", "{\"type\":\"text\",\"text\":\"\"}")
+                     BLOCK("1", "{\"type\":\"text\",\"text\":\"\"}"),
+                 "understood");
+    assert_fails(&protocol_messages,
+                 BLOCK("0", "{\"type\":\"text\",\"text\":\"\"}")
+                     BLOCK_DELTA("1", "{\"type\":\"text_delta\",\"text\":\"x\"}"),
+                 "understood");
+    assert_fails(&protocol_messages, BLOCK_DELTA("0", "{\"type\":\"text_delta\",\"text\":\"x\"}"),
+                 "understood");
+    assert_fails(&protocol_messages, BLOCK_STOP("0"), "understood");
+}
+
 static void messages_whole(void **state)
 {
     (void)state;
@@ -539,6 +555,10 @@ static void gemini_keeps_what_is_signed(void **state)
         "{\"functionCall\":{\"name\":\"python\",\"id\":\"x\",\"args\":{\"code\":\"a\"}},"
         "\"thoughtSignature\":\"##\"},{\"text\":\" "
         "now\"},{\"text\":\".\",\"thoughtSignature\":\"#\"}]}}");
+    assert_stream(&protocol_gemini,
+                  PARTS_END("{\"text\":\"4\",\"thoughtSignature\":\"#\"}", "STOP"),
+                  "{\"text\":\"4\",\"tokens\":[7,3],\"raw\":{\"protocol\":\"gemini\",\"content\":["
+                  "{\"text\":\"4\",\"thoughtSignature\":\"#\"}]}}");
 }
 
 static void gemini_whole(void **state)
@@ -872,6 +892,7 @@ int main(void)
         cmocka_unit_test(responses_whole),
         cmocka_unit_test(messages_stream),
         cmocka_unit_test(messages_keep_thoughts_where_they_were),
+        cmocka_unit_test(messages_have_one_block_at_a_time),
         cmocka_unit_test(messages_whole),
         cmocka_unit_test(gemini_streams),
         cmocka_unit_test(gemini_keeps_what_is_signed),
