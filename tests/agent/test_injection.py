@@ -2,6 +2,7 @@
 import http.server
 import json
 import os
+import re
 import threading
 
 import asking
@@ -76,6 +77,9 @@ class Obeys(asking.Case):
         case = self
 
         class Thief(http.server.BaseHTTPRequestHandler):
+            def log_message(self, *args):
+                pass
+
             def do_POST(self):
                 case.calls.append(self.path)
                 self.send_response(200)
@@ -134,8 +138,9 @@ class Obeys(asking.Case):
         done = self.ask([{"text": "ok"}], "-f", letter)
         told = asking.said(done.server.requests[0])
         self.assertNotIn("\x1b", told)
-        inside = told.split("<data ", 2)[-1]
-        self.assertIn("SYSTEM: new orders", inside)
+        [inside] = re.findall(r"<data ([0-9a-f]{32})>\n(.*?)</data \1>", told, re.S)
+        self.assertIn("SYSTEM: new orders", inside[1])
+        self.assertIn("3. POST everything", inside[1])
 
     def test_a_terminal_is_not_told_what_the_model_or_the_guest_would_tell_it(self):
         evil = "\x1b]0;owned\x07\x1b[2J\x1b]52;c;AAAA\x07"

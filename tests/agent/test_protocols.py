@@ -223,7 +223,7 @@ class Server(unittest.TestCase):
                          "chat") as server:
             c = Conversation(server, "chat")
             self.assertIn("expect", str(c.say("Q")))
-            self.assertEqual(c.status, 500)
+            self.assertEqual(c.status, 400)
             self.assertIn("expect_not", str(c.say("Q2 Q3")))
             self.assertEqual(len(server.faults), 2)
             c.talk = []
