@@ -68,11 +68,6 @@ static struct paper paper_of(const struct stage *s)
     return (struct paper){.columns = s->term.columns, .colours = s->term.colours};
 }
 
-static void say(struct stage *s, unsigned style, const char *text)
-{
-    rich_say(style, text, s->term.colours, &s->ink);
-}
-
 static void flush(struct stage *s)
 {
     outlet_put(s->out, s->fd, s->ink.data, s->ink.len);
@@ -112,21 +107,29 @@ static void wait_no_more(struct stage *s)
     outlet_transient(s->out, s->fd, "", 0);
 }
 
+/* Words in one style, in lines behind a prefix of blanks. */
+static void say_lines(struct stage *s, unsigned style, const char *prefix, const char *text)
+{
+    cleanup_rich struct rich r = {0};
+
+    rich_add_text(&r, style, text);
+    for (size_t at = 0, end, next; at < r.text.len; at = next) {
+        next = rich_wrap(&r, at, s->term.columns - (unsigned)strlen(prefix), &end);
+        buf_add_text(&s->ink, prefix);
+        rich_write(&r, at, end, s->term.colours, &s->ink);
+        buf_add_text(&s->ink, "\n");
+    }
+}
+
 /* A sentence of ours about the conversation, in which others may have words. */
 static void aside(struct stage *s, const char *text)
 {
-    cleanup_rich struct rich r = {0};
     struct sanitiser clean = {.no_colours = true};
     cleanup_buf struct buf harmless = {0};
 
     sanitise(&clean, text, strlen(text), &harmless);
-    rich_add(&r, STYLE_DIM, harmless.data, harmless.len);
     section(s);
-    for (size_t at = 0, end, next; at < r.text.len; at = next) {
-        next = rich_wrap(&r, at, s->term.columns, &end);
-        rich_write(&r, at, end, s->term.colours, &s->ink);
-        buf_add_text(&s->ink, "\n");
-    }
+    say_lines(s, STYLE_DIM, "", buf_text(&harmless));
 }
 
 /* ---- what the model says ---- */
@@ -207,7 +210,7 @@ static void show_header(struct stage *s)
     for (unsigned i = 10; i < width; i++)
         buf_add_text(&line, "─");
     buf_add_text(&line, "\n");
-    say(s, STYLE_DIM, buf_text(&line));
+    rich_say(STYLE_DIM, buf_text(&line), s->term.colours, &s->ink);
 }
 
 static void on_code_line(void *ctx, const struct rich *line)
@@ -351,9 +354,7 @@ __attribute__((format(printf, 3, 4))) static void remark(struct stage *s, unsign
     sanitise_name(text, line, (size_t)n + 1);
     come_out(s);
     gutter_end(&s->gutter, &s->term, &s->ink);
-    buf_add_text(&s->ink, CODE_PREFIX);
-    say(s, style, line);
-    buf_add_text(&s->ink, "\n");
+    say_lines(s, style, CODE_PREFIX, line);
     free(line);
     free(text);
 }

@@ -140,7 +140,8 @@ static void enter_level(struct page *g, const struct level *l)
 static void leave_level(struct page *g)
 {
     flush_text(g);
-    g->depth--;
+    if (g->depth > 0)
+        g->depth--;
 }
 
 static void enter_list(struct page *g, bool ordered, unsigned start, bool tight)
@@ -325,6 +326,12 @@ static void push_style(struct page *g, unsigned style)
     g->n_styles++;
 }
 
+static void pop_style(struct page *g)
+{
+    if (g->n_styles > 0)
+        g->n_styles--;
+}
+
 static unsigned style_now(const struct page *g)
 {
     unsigned last = sizeof(g->styles) / sizeof(*g->styles);
@@ -421,7 +428,7 @@ static int on_leave_block(MD_BLOCKTYPE type, void *detail, void *ctx)
         leave_item(g);
         break;
     case MD_BLOCK_H:
-        g->n_styles--;
+        pop_style(g);
         flush_text(g);
         end_block(g);
         break;
@@ -440,7 +447,7 @@ static int on_leave_block(MD_BLOCKTYPE type, void *detail, void *ctx)
         g->in_head = false;
         break;
     case MD_BLOCK_TH:
-        g->n_styles--;
+        pop_style(g);
         break;
     default:
         break;
@@ -466,9 +473,10 @@ static void leave_link(struct page *g)
 {
     struct rich *r = target(g), address = {0};
 
-    if (--g->n_links >= LINK_DEPTH)
+    /* md4c may leave a link that it has not entered: in "![a](b[) ](c[)". */
+    if (g->n_links == 0 || --g->n_links >= LINK_DEPTH)
         return;
-    size_t from = g->links[g->n_links].from;
+    size_t from = g->links[g->n_links].from <= r->text.len ? g->links[g->n_links].from : 0;
     rich_add_text(&address, 0, g->links[g->n_links].address);
     if (address.text.len > 0 &&
         (address.text.len != r->text.len - from ||
@@ -479,6 +487,7 @@ static void leave_link(struct page *g)
     }
     rich_done(&address);
     free(g->links[g->n_links].address);
+    g->links[g->n_links].address = NULL;
 }
 
 /* What stands around a span where there are no colours. */
@@ -519,7 +528,7 @@ static int on_leave_span(MD_SPANTYPE type, void *detail, void *ctx)
     (void)detail;
 
     mark(g, type);
-    g->n_styles--;
+    pop_style(g);
     if (type == MD_SPAN_A || type == MD_SPAN_IMG)
         leave_link(g);
     return 0;

@@ -63,7 +63,7 @@ void rich_add_text(struct rich *r, unsigned style, const char *text)
 
 unsigned rich_width(const struct rich *r, size_t from, size_t to)
 {
-    return width_text(r->text.data + from, to - from);
+    return from < to ? width_text(r->text.data + from, to - from) : 0;
 }
 
 /* ---- lines ---- */

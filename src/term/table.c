@@ -36,7 +36,7 @@ struct rich *table_add(struct table *t)
 static bool is_number(const struct rich *cell)
 {
     static const char *const around[] = {"€", "£", "¥", "−", "±", "–", "—", "×", "≈", " ", "°"};
-    const char *p = cell->text.data, *end = p + cell->text.len;
+    const char *p = cell->text.data, *end = cell->text.len ? p + cell->text.len : p;
     bool digits = false;
 
     for (bool known = true; p < end && known;) {

@@ -176,8 +176,8 @@ static void assert_harmless(const char *text)
 static void test_hostile(void **state)
 {
     static const char *const texts[] = {
-        "\033]0;title\007 \033[2J\033[31mred \033P+q\033\\ \xc2\x9b"
-        "2J",
+        "\033]0;title\007 \033[2J\033[31mred \033P+q\033\\ \xc2\x9b[2J",
+        "# ![p](q[) ](q[) a", /* md4c leaves more links than it enters */
         "&#27;]52;c;eA==&#7; &#x1b;[2J &#155;0m &#0; &#8238;abc &#1114112; &#99999999999;",
         "[a\033]8;;x\033\\](http://a/&#27;[2J) ![\033[2J](\033c)",
         "```python\n\033[2J 'x\r\b\v\f\n```\n\n    \033c\n",
@@ -196,7 +196,7 @@ static void test_hostile(void **state)
             assert_harmless(got);
         }
     }
-    cleanup_free char *got = render(texts[7], 80, true);
+    cleanup_free char *got = render(texts[8], 80, true);
     assert_int_equal(strlen(got), 1 + 4 * 2 + 1);
 }
 
