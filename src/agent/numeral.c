@@ -12,7 +12,7 @@ bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static bool is_ascii_letter(char c)
+bool is_ascii_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
@@ -71,13 +71,18 @@ size_t dash_len(const char *at, const char *end)
     return one_of(at, end, dashes);
 }
 
-static size_t digits_len(const char *at, const char *end)
+size_t digits_len(const char *at, const char *end)
 {
     const char *p = at;
 
     while (p < end && is_digit(*p))
         p++;
     return (size_t)(p - at);
+}
+
+bool starts_number(const char *at, const char *end)
+{
+    return is_digit(*at) || (*at == '.' && end - at > 1 && is_digit(at[1]));
 }
 
 /* ---- digits in groups ---- */
@@ -398,180 +403,61 @@ void suffix_scan(const char *at, const char *end, struct suffix *ret)
         }
 }
 
-/* ---- days ---- */
+/* ---- what stands before ---- */
 
-/* Far from everything that is counted, and still exact to a part of a second. */
-#define DAY_CODE 1e15
-#define TIME_CODE 2e15
-
-/* Two digits at most, or four. */
-static unsigned small_number(const char *at, size_t len)
+static bool ends_with(const char *begin, const char *at, const char *text)
 {
-    unsigned n = 0;
+    size_t n = strlen(text);
 
-    for (size_t i = 0; i < len && i < 4; i++)
-        n = n * 10 + (unsigned)(at[i] - '0');
-    return n;
+    return (size_t)(at - begin) >= n && memcmp(at - n, text, n) == 0;
 }
 
-static void add_day(struct moment *m, unsigned year, unsigned month, unsigned day)
+const char *before_any(const char *begin, const char *at, const char *const *list)
 {
-    double code = year * 10000.0 + month * 100.0 + day;
-
-    if (month < 1 || month > 12 || day < 1 || day > 31 || m->n_codes == 2)
-        return;
-    m->codes[m->n_codes++] = DAY_CODE + code;
-    m->as_number = code;
+    for (; *list; list++)
+        if (ends_with(begin, at, *list))
+            return at - strlen(*list);
+    return at;
 }
 
-static unsigned full_year(const char *at, size_t len)
+static const char *before_sign(const char *begin, const char *at)
 {
-    return small_number(at, len) + (len == 2 ? 2000 : 0);
+    static const char *const signs[] = {"-", "+", "\xe2\x88\x92", NULL};
+    const char *p = before_any(begin, at, signs);
+
+    /* Between two numbers it is a range, and in a name a dash. */
+    if (p > begin && (is_digit(p[-1]) || (unsigned char)p[-1] >= 0x80 || strchr("%)]", p[-1])))
+        return at;
+    return p;
 }
 
-/* Three runs of digits with the same character between them. */
-static bool scan_numbers_day(const char *at, const char *end, struct moment *ret)
-{
-    const char *parts[3];
-    size_t lens[3];
-    char sep = '\0';
-
-    for (unsigned i = 0; i < 3; i++) {
-        parts[i] = at;
-        lens[i] = digits_len(at, end);
-        at += lens[i];
-        if (lens[i] == 0 || lens[i] > 4 || lens[i] == 3)
-            return false;
-        if (i == 2)
-            break;
-        if (at == end || !strchr("-/.", *at) || *at == '\0' || (i > 0 && *at != sep))
-            return false;
-        sep = *at++;
-    }
-    if (lens[0] == 4 && lens[1] <= 2 && lens[2] <= 2) {
-        add_day(ret, small_number(parts[0], 4), small_number(parts[1], lens[1]),
-                small_number(parts[2], lens[2]));
-    } else if (lens[0] <= 2 && lens[1] <= 2 && (lens[2] == 4 || (lens[2] == 2 && sep == '/'))) {
-        unsigned year = full_year(parts[2], lens[2]);
-        unsigned a = small_number(parts[0], lens[0]), b = small_number(parts[1], lens[1]);
-        add_day(ret, year, b, a);
-        if (a != b)
-            add_day(ret, year, a, b);
-    }
-    ret->end = at;
-    return ret->n_codes > 0;
-}
-
-static unsigned month_named(const char *at, const char *end, size_t *ret_len)
-{
-    static const char *const names[] = {"january",   "february", "march",    "april",
-                                        "may",       "june",     "july",     "august",
-                                        "september", "october",  "november", "december"};
-
-    if (at == end || !is_ascii_letter(*at))
-        return 0;
-    for (unsigned i = 0; i < 12; i++) {
-        char brief[4] = {names[i][0], names[i][1], names[i][2], '\0'};
-        bool whole = has_word(at, end, names[i]);
-        if (!whole && !has_word(at, end, brief) && !(i == 8 && has_word(at, end, "sept")))
-            continue;
-        *ret_len = whole ? strlen(names[i]) : i == 8 && has_word(at, end, "sept") ? 4 : 3;
-        *ret_len += at + *ret_len < end && at[*ret_len] == '.';
-        return i + 1;
-    }
-    return 0;
-}
-
-/* Four digits behind blanks, and perhaps a comma. */
-static bool scan_year(const char *at, const char *end, unsigned *ret, const char **ret_end)
-{
-    at += at < end && *at == ',';
-    size_t blank = blank_len(at, end);
-
-    if (blank == 0 || digits_len(at + blank, end) != 4)
-        return false;
-    *ret = small_number(at + blank, 4);
-    *ret_end = at + blank + 4;
-    return true;
-}
-
-/* Where the word before this place begins, with blanks between. */
-static const char *word_before(const char *begin, const char *at)
-{
-    const char *p = at;
-
-    while (p > begin && (p[-1] == ' ' || p[-1] == '.') && at - p < 3)
-        p--;
-    const char *blank = p;
-    for (unsigned n = 0; p > begin && is_ascii_letter(p[-1]) && n < 10; n++)
-        p--;
-    return p < blank && blank < at ? p : at;
-}
-
-/* "March 15, 2026" and "15 March 2026". */
-static bool scan_named_day(const char *begin, const char *at, const char *end, struct moment *ret)
-{
-    size_t len = digits_len(at, end), month_len = 0;
-    const char *behind = at + len;
-    unsigned year;
-
-    if (len == 0 || len > 2)
-        return false;
-    const char *word = word_before(begin, at);
-    unsigned month = word < at ? month_named(word, at, &month_len) : 0;
-    if (has_word(behind, end, "st") || has_word(behind, end, "nd") || has_word(behind, end, "rd") ||
-        has_word(behind, end, "th"))
-        behind += 2;
-    if (month > 0) {
-        ret->at = word;
-    } else {
-        size_t blank = blank_len(behind, end);
-        month = blank ? month_named(behind + blank, end, &month_len) : 0;
-        behind += blank + month_len;
-    }
-    if (month == 0 || !scan_year(behind, end, &year, &ret->end))
-        return false;
-    add_day(ret, year, month, small_number(at, len));
-    return ret->n_codes > 0;
-}
-
-/* ---- times ---- */
-
-static bool is_afternoon(const char *at, const char *end)
+/* Behind a number: "5 €", "5 EUR". */
+bool is_currency(const char *at, const char *end)
 {
     at += blank_len(at, end);
-    return has_word(at, end, "pm") || has_text(at, end, "p.m");
+    return has_text(at, end, "$") || has_text(at, end, "\xe2\x82\xac") ||
+           has_text(at, end, "\xc2\xa3") || has_word(at, end, "EUR") || has_word(at, end, "USD") ||
+           has_word(at, end, "GBP") || has_word(at, end, "dollars") || has_word(at, end, "euros");
 }
 
-static bool scan_time(const char *at, const char *end, struct moment *ret)
+void before_scan(const char *begin, const char *at, struct before *ret)
 {
-    size_t len = digits_len(at, end);
-    const char *p = at + len;
-    unsigned hour = small_number(at, len), second = 0;
+    static const char *const currencies[] = {
+        "$", "\xe2\x82\xac", "\xc2\xa3", "\xc2\xa5", "\xe2\x82\xb9", "\xe2\x82\xbd", NULL};
+    const char *p = before_sign(begin, at), *start = p;
+    const char *sign = p < at ? p : NULL;
 
-    if (len == 0 || len > 2 || p == end || *p != ':' || digits_len(p + 1, end) != 2)
-        return false;
-    unsigned minute = small_number(p + 1, 2);
-    p += 3;
-    bool seconds = p < end && *p == ':' && digits_len(p + 1, end) == 2;
-    if (seconds) {
-        second = small_number(p + 1, 2);
-        p += 3;
-        if (p < end && *p == '.' && digits_len(p + 1, end) > 0)
-            p += 1 + digits_len(p + 1, end);
+    if (!sign && p > begin && p[-1] == ' ')
+        p--;
+    const char *currency = before_any(begin, p, currencies);
+    bool has_currency = currency < p;
+    if (has_currency) {
+        start = currency;
+        p = before_sign(begin, currency);
+        if (p < currency) {
+            sign = p;
+            start = p;
+        }
     }
-    if (is_afternoon(p, end) && hour < 12)
-        hour += 12;
-    ret->codes[ret->n_codes++] = TIME_CODE + hour * 3600.0 + minute * 60.0 + second;
-    ret->lasts = seconds ? 0 : 59;
-    ret->as_number = minute == 0 && second == 0 ? (double)hour : -1;
-    ret->end = p;
-    return true;
-}
-
-bool moment_scan(const char *begin, const char *at, const char *end, struct moment *ret)
-{
-    *ret = (struct moment){.at = at, .end = at, .as_number = -1};
-    return scan_time(at, end, ret) || scan_numbers_day(at, end, ret) ||
-           scan_named_day(begin, at, end, ret);
+    *ret = (struct before){.at = start, .negative = sign && *sign != '+', .currency = has_currency};
 }

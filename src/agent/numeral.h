@@ -1,4 +1,4 @@
-/* numeral: how numbers, dates and times are written, by people and by programs.
+/* numeral: how numbers are written, by people and by programs.
  *
  * What is written can often be read in two ways ("1.234" is a bit more than one, or more than a thousand), so
  * the scanners give all of them. Text is any bytes between two pointers, and each scanner takes time in
@@ -44,22 +44,21 @@ struct suffix {
 };
 void suffix_scan(const char *at, const char *end, struct suffix *ret);
 
-/* A day or a time of day as a number that no other thing has: the same moment has the same number, however it
- * is written. */
-struct moment {
-    const char *at, *end; /* with the month's name, where it has one */
-    double codes[2];      /* the second where day and month could be each other */
-    unsigned n_codes;
-    double lasts; /* the moments of one code go on so far: a minute has 60 seconds */
-    double
-        as_number; /* as programs write it without separators: 20260315; an hour alone; or a negative */
+/* What stands before it. */
+struct before {
+    const char *at; /* where the sign or the currency begins, or the number itself */
+    bool negative, currency;
 };
-/* Whether the digit at `at` begins one, or stands in one behind a month's name. */
-bool moment_scan(const char *begin, const char *at, const char *end, struct moment *ret);
+void before_scan(const char *begin, const char *at, struct before *ret);
+/* Behind it: "5 €", "5 EUR". */
+bool is_currency(const char *at, const char *end);
 
 /* ---- characters ---- */
 
 bool is_digit(char c);
+size_t digits_len(const char *at, const char *end);
+bool starts_number(const char *at, const char *end); /* also with its point */
+bool is_ascii_letter(char c);
 /* ASCII, or Latin, Greek or Cyrillic: of what words and identifiers are made. *ret_len: its bytes. Others are not:
  * in Chinese, numbers stand between the characters. */
 bool is_letter(const char *at, const char *end, size_t *ret_len);
@@ -69,3 +68,5 @@ bool has_text(const char *at, const char *end, const char *text);
 /* Bytes of the blank here that does not end a line: also those that Unicode has. */
 size_t blank_len(const char *at, const char *end);
 size_t dash_len(const char *at, const char *end);
+/* Where the first of these texts (NULL ends them) begins that stands right before `at`; or `at`. */
+const char *before_any(const char *begin, const char *at, const char *const *list);

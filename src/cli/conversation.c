@@ -372,6 +372,15 @@ static void open_agent(struct conversation *c, char *environment)
     c->agent = agent_new(&o);
 }
 
+/* Who runs the notebook again needs to know. */
+static void describe_notebook(struct conversation *c)
+{
+    cleanup_free char *title = model_title(&c->model);
+
+    notebook_set(c->notebook, "model", cell_text_json(title, strlen(title)));
+    notebook_set(c->notebook, "files", uploads_json(&c->uploads));
+}
+
 int conversation_start(struct conversation *c, struct err *e)
 {
     char *environment = NULL;
@@ -383,6 +392,8 @@ int conversation_start(struct conversation *c, struct err *e)
     show_init(&c->saver, &c->owner.out, &c->guest.limits, c->out_dir ? &c->export : NULL, true);
     if (find_model(c, e) < 0)
         return -1;
+    if (c->notebook)
+        describe_notebook(c);
     int turn = open_box(c, e);
     if (turn == 0)
         turn = guest_describe(&c->guest, &environment, e);
@@ -510,7 +521,7 @@ static void show_checked(void *ctx, const json_t *cell)
     struct conversation *c = ctx;
 
     if (!c->options.json && !c->quiet)
-        recheck_show_cell(&c->owner.out, cell);
+        recheck_show_cell(&c->owner.out, 2, cell);
 }
 
 /* The first box goes before the second comes, so that both fit where only one does. */
@@ -534,7 +545,7 @@ int conversation_verify(struct conversation *c, const char *question, const stru
     if (turn == 0 && c->options.json)
         tell_line(c, "verified", json_incref(report));
     else if (turn == 0)
-        recheck_show_end(&c->owner.out, report);
+        recheck_show_end(&c->owner.out, 2, report);
     bool good = json_is_true(json_object_get(report, "verified"));
     json_decref(answers);
     json_decref(given);

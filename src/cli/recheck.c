@@ -130,25 +130,31 @@ static int check_cell(struct course *c, const json_t *cell, json_t *line, struct
     return 0;
 }
 
+/* `n`: its number among them. */
+static int check_next(struct course *c, size_t n, const json_t *cell, struct err *e)
+{
+    json_t *code = first_line(cell);
+
+    if (!code)
+        return 0;
+    json_t *line = json_pack("{s:I, s:o}", "cell", (json_int_t)n, "code", code);
+    if (!line || json_array_append_new(c->cells, line) < 0)
+        bug("cannot build JSON");
+    if (is_undone(cell))
+        report(c, line, "undone", &c->undone);
+    else if (guest_ended(&c->guest))
+        report(c, line, "not_run", &c->not_run);
+    else
+        return check_cell(c, cell, line, e);
+    return 0;
+}
+
 static int check_cells(struct course *c, struct err *e)
 {
     int turn = 0;
 
-    for (size_t i = 0; turn == 0 && i < json_array_size(c->r->cells); i++) {
-        const json_t *cell = json_array_get(c->r->cells, i);
-        json_t *code = first_line(cell);
-        if (!code)
-            continue;
-        json_t *line = json_pack("{s:I, s:o}", "cell", (json_int_t)i + 1, "code", code);
-        if (!line || json_array_append_new(c->cells, line) < 0)
-            bug("cannot build JSON");
-        if (is_undone(cell))
-            report(c, line, "undone", &c->undone);
-        else if (guest_ended(&c->guest))
-            report(c, line, "not_run", &c->not_run);
-        else
-            turn = check_cell(c, cell, line, e);
-    }
+    for (size_t i = 0; turn == 0 && i < json_array_size(c->r->cells); i++)
+        turn = check_next(c, i + 1, json_array_get(c->r->cells, i), e);
     return turn;
 }
 
@@ -220,41 +226,41 @@ static const char *text_of(const json_t *object, const char *key, char *ret, siz
     return sanitise_name(text ? text : "", ret, size);
 }
 
-static void show_difference(struct outlet *out, const json_t *d)
+static void show_difference(struct outlet *out, int fd, const json_t *d)
 {
     char what[ROOM], recorded[ROOM], now[ROOM];
     json_int_t line = json_integer_value(json_object_get(d, "line"));
 
-    outlet_say(out, 1, "      %s", text_of(d, "what", what, sizeof(what)));
+    outlet_say(out, fd, "      %s", text_of(d, "what", what, sizeof(what)));
     if (line > 1)
-        outlet_say(out, 1, ", line %" JSON_INTEGER_FORMAT, line);
-    outlet_say(out, 1, "\n      - %s\n      + %s\n",
+        outlet_say(out, fd, ", line %" JSON_INTEGER_FORMAT, line);
+    outlet_say(out, fd, "\n      - %s\n      + %s\n",
                text_of(d, "recorded", recorded, sizeof(recorded)),
                text_of(d, "now", now, sizeof(now)));
 }
 
-void recheck_show_cell(struct outlet *out, const json_t *cell)
+void recheck_show_cell(struct outlet *out, int fd, const json_t *cell)
 {
     const json_t *differences = json_object_get(cell, "differences");
     const json_t *remarks = json_object_get(cell, "remarks");
     char code[ROOM], status[32], said[ROOM];
 
     text_of(cell, "status", status, sizeof(status));
-    outlet_say(out, 1, "%4" JSON_INTEGER_FORMAT "  %-12s  %s\n",
+    outlet_say(out, fd, "%4" JSON_INTEGER_FORMAT "  %-12s  %s\n",
                json_integer_value(json_object_get(cell, "cell")),
                strcmp(status, "unrecorded") == 0 ? "not recorded"
                : strcmp(status, "not_run") == 0  ? "not run"
                                                  : status,
                text_of(cell, "code", code, sizeof(code)));
     for (size_t i = 0; i < json_array_size(differences); i++)
-        show_difference(out, json_array_get(differences, i));
+        show_difference(out, fd, json_array_get(differences, i));
     for (size_t i = 0; i < json_array_size(remarks); i++)
         outlet_say(
-            out, 1, "      (%s)\n",
+            out, fd, "      (%s)\n",
             sanitise_name(json_string_value(json_array_get(remarks, i)), said, sizeof(said)));
 }
 
-static void show_counts(struct outlet *out, const json_t *report)
+static void show_counts(struct outlet *out, int fd, const json_t *report)
 {
     static const struct {
         const char *key, *words;
@@ -264,32 +270,32 @@ static void show_counts(struct outlet *out, const json_t *report)
     };
     size_t n = json_array_size(json_object_get(report, "cells"));
 
-    outlet_say(out, 1, "%zu cell%s", n, n == 1 ? "" : "s");
+    outlet_say(out, fd, "%zu cell%s", n, n == 1 ? "" : "s");
     const char *before = ": ";
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         json_int_t count = json_integer_value(json_object_get(report, counts[i].key));
         if (count == 0)
             continue;
-        outlet_say(out, 1, "%s%" JSON_INTEGER_FORMAT " %s", before, count, counts[i].words);
+        outlet_say(out, fd, "%s%" JSON_INTEGER_FORMAT " %s", before, count, counts[i].words);
         before = ", ";
     }
-    outlet_say(out, 1, "\n");
+    outlet_say(out, fd, "\n");
 }
 
-void recheck_show_end(struct outlet *out, const json_t *report)
+void recheck_show_end(struct outlet *out, int fd, const json_t *report)
 {
     const json_t *unfounded = json_object_get(report, "unfounded");
     size_t n = json_array_size(unfounded);
     char number[ROOM];
 
-    show_counts(out, report);
+    show_counts(out, fd, report);
     if (n == 0)
         return;
-    outlet_say(out, 1, "%zu number%s of the answer stand%s in no output:", n, n == 1 ? "" : "s",
+    outlet_say(out, fd, "%zu number%s of the answer stand%s in no output:", n, n == 1 ? "" : "s",
                n == 1 ? "s" : "");
     for (size_t i = 0; i < n && i < 50; i++)
         outlet_say(
-            out, 1, "%s %s", i ? "," : "",
+            out, fd, "%s %s", i ? "," : "",
             sanitise_name(json_string_value(json_array_get(unfounded, i)), number, sizeof(number)));
-    outlet_say(out, 1, "%s\n", n > 50 ? ", …" : "");
+    outlet_say(out, fd, "%s\n", n > 50 ? ", …" : "");
 }

@@ -38,6 +38,6 @@ struct recheck {
 /* 0; a set of enum turn that said to stop; or -1. */
 int recheck(const struct recheck *r, json_t **ret, struct err *e);
 
-/* For a person: a cell, and what there is to say at the end. */
-void recheck_show_cell(struct outlet *out, const json_t *cell);
-void recheck_show_end(struct outlet *out, const json_t *report);
+/* For a person, on stdout (fd 1) or stderr (2): a cell, and what there is to say at the end. */
+void recheck_show_cell(struct outlet *out, int fd, const json_t *cell);
+void recheck_show_end(struct outlet *out, int fd, const json_t *report);

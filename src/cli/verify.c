@@ -155,7 +155,7 @@ static int check_files(struct job *j)
 
 static void on_cell(void *ctx, const json_t *cell)
 {
-    recheck_show_cell(ctx, cell);
+    recheck_show_cell(ctx, 1, cell);
 }
 
 static void print_json(struct job *j, const json_t *report)
@@ -176,7 +176,7 @@ static int finish(struct job *j, json_t *report)
     if (j->options.json)
         print_json(j, report);
     else
-        recheck_show_end(&j->owner.out, report);
+        recheck_show_end(&j->owner.out, 1, report);
     json_decref(report);
     return verified ? EXIT_RAN : EXIT_RAISED;
 }

@@ -305,6 +305,31 @@ static void what_is_written_is_read_again(void **state)
     recorded_done(&r);
 }
 
+/* Large things do not wait in memory; where there is no room for them either, nothing is lost. */
+static void what_cannot_be_spooled_is_said_and_kept(void **state)
+{
+    struct notebook *nb = notebook_new();
+    cleanup_buf struct buf large = {0};
+    struct recorded r;
+    struct place p;
+    struct err e;
+    (void)state;
+
+    while (large.len < 1u << 20)
+        buf_add_text(&large, "0123456789\n");
+    assert_int_equal(setenv("TMPDIR", "/nonexistent", 1), 0);
+    assert_int_equal(notebook_add_markdown(nb, NOTEBOOK_ANSWER, buf_text(&large), &e), -1);
+    assert_non_null(strstr(e.text, "temporary file"));
+    assert_int_equal(unsetenv("TMPDIR"), 0);
+    make_place(&p);
+    assert_int_equal(notebook_write(nb, p.path, &e), 0);
+    notebook_free(nb);
+    assert_int_equal(notebook_load(p.path, &r, &e), 0);
+    leave_place(&p);
+    assert_int_equal(json_string_length(json_array_get(r.answers, 0)), large.len);
+    recorded_done(&r);
+}
+
 static void a_file_that_cannot_be_written_is_not_there(void **state)
 {
     struct notebook *nb = notebook_new();
@@ -421,6 +446,7 @@ int main(void)
         cmocka_unit_test(a_cell_keeps_its_files_and_whether_it_was_undone),
         cmocka_unit_test(a_text_has_its_role),
         cmocka_unit_test(what_is_written_is_read_again),
+        cmocka_unit_test(what_cannot_be_spooled_is_said_and_kept),
         cmocka_unit_test(a_file_that_cannot_be_written_is_not_there),
         cmocka_unit_test(others_have_their_texts_in_lines),
         cmocka_unit_test(files_that_cannot_be_ours_are_not_asked_for),
