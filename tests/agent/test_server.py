@@ -41,7 +41,9 @@ class Server(asking.Case):
         self.addCleanup(c.close)
         data = None if body is None else json.dumps(body)
         c.request(method, path, data, {"Authorization": f"Bearer {token or self.token}", **headers})
-        return c.getresponse()
+        response = c.getresponse()
+        response.leave = c.close
+        return response
 
     def answer_to(self, question="What is the sum?", status=200, **members):
         r = self.call("POST", "/v1/ask", {"question": question, **members})
@@ -130,6 +132,7 @@ class Answers(Server):
         [asker] = self.askers()
         at_work = cli.children(asker)
         self.assertEqual(len(at_work), 1)
+        r.leave()
         r.close()
         cli.wait_gone(at_work)
         deadline = time.monotonic() + 20

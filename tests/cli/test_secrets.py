@@ -17,9 +17,13 @@ def children(pid):
 
 def memory_has(pid, text):
     """In its memory, its arguments or its environment?"""
-    with open(f"/proc/{pid}/maps") as f:
-        maps = [re.match(r"(\w+)-(\w+) r", line) for line in f if "[v" not in line]
-    with open(f"/proc/{pid}/mem", "rb") as mem:
+    try:
+        with open(f"/proc/{pid}/maps") as f:
+            maps = [re.match(r"(\w+)-(\w+) r", line) for line in f if "[v" not in line]
+        mem = open(f"/proc/{pid}/mem", "rb")
+    except FileNotFoundError:
+        return False  # it has ended meanwhile
+    with mem:
         for found in filter(None, maps):
             start, end = (int(found[i], 16) for i in (1, 2))
             mem.seek(start)
