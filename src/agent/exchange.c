@@ -328,7 +328,7 @@ static int rest(struct exchange *x, enum verdict v, struct err *why)
         return -1;
     }
     if (x->view->again)
-        x->view->again(x->view->ctx, why->text, (unsigned)((ms + 999) / 1000));
+        x->view->again(x->view->ctx, why->text, (unsigned)(ms / 1000));
     return v == LACKING ? 0 : wait_for(x, until_ms, why);
 }
 

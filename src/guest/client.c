@@ -310,8 +310,8 @@ static void add_headers(struct call *call)
         add_header(call, call->client->authorization);
     if (call->spec.body) {
         add_header(call, "Content-Type: application/json");
-        add_header(call,
-                   "Expect:"); /* else a large one waits for a word that many servers never say */
+        /* Else a large one waits for a word that many servers never say. */
+        add_header(call, "Expect:");
     }
     for (const char *const *more = call->spec.headers; more && *more; more++)
         add_header(call, *more);

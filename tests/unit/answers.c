@@ -21,6 +21,7 @@ static bool wait_for(const struct answers *a, int fd, int ms)
     return !p[0].revents;
 }
 
+/* Of a request that begins with this, and of which `len` bytes have come. */
 static size_t missing(const char *request, size_t len)
 {
     const char *end = strstr(request, "\r\n\r\n");
@@ -31,14 +32,18 @@ static size_t missing(const char *request, size_t len)
     return whole > len ? whole - len : 0;
 }
 
+/* Its beginning is kept. */
 static void hear(const struct answers *a, int fd, char *request)
 {
+    char piece[ANSWERS_REQUEST];
     size_t len = 0;
 
-    while (missing(request, len) && len < ANSWERS_REQUEST - 1 && wait_for(a, fd, -1)) {
-        ssize_t n = read(fd, request + len, ANSWERS_REQUEST - 1 - len);
+    while (missing(request, len) && wait_for(a, fd, -1)) {
+        ssize_t n = read(fd, piece, sizeof(piece));
         if (n <= 0)
             return;
+        size_t room = len < ANSWERS_REQUEST - 1 ? ANSWERS_REQUEST - 1 - len : 0;
+        memcpy(request + len * (room > 0), piece, (size_t)n < room ? (size_t)n : room);
         len += (size_t)n;
     }
 }

@@ -194,8 +194,24 @@ static void a_stream(void **state)
     assert_has(a.server.request[0], "\r\nX-Key: " KEY "\r\n");
     assert_has(a.server.request[0], "\r\nAccept: text/event-stream, application/json\r\n");
     assert_has(a.server.request[0], "\"stream\":true");
-    assert_null(strcasestr(a.server.request[0], "Expect:"));
     assert_null(strcasestr(a.server.request[0], "Authorization:"));
+    asking_stop(&a);
+}
+
+/* Servers that never heard of "Expect" would be waited for. */
+static void a_long_question(void **state)
+{
+    static const struct answer list[] = {{HELLO}};
+    struct asking a;
+    cleanup_free char *text = xcalloc(1, (2u << 20) + 1);
+    (void)state;
+
+    memset(text, 'x', 2u << 20);
+    asking_start(&a, list, N(list));
+    a.request.system = text;
+    assert_reply(&a, "hello");
+    assert_null(strcasestr(a.server.request[0], "\r\nExpect:"));
+    assert_in_range(a.took_ms, 0, 900);
     asking_stop(&a);
 }
 
@@ -258,7 +274,7 @@ static void a_stream_that_breaks_off(void **state)
     assert_reply(&a, "hello");
     assert_string_equal(a.shown, "hello|");
     assert_int_equal(a.again, 1);
-    assert_in_range(a.seconds, 1, 2);
+    assert_int_equal(a.seconds, 1);
     assert_in_range(a.took_ms, 1000, 3000);
     asking_stop(&a);
 }
@@ -466,6 +482,8 @@ static void no_lack(void **state)
     assert_hopeless(
         ANSWER_STATUS("400 No") "{\"error\":{\"message\":\"this functionality is off\"}}", 0,
         "functionality");
+    assert_hopeless(ANSWER_STATUS("400 No") "{\"error\":{\"message\":\"bad upstream\"}}", 0,
+                    "bad upstream");
     assert_hopeless(ANSWER_STATUS("400 No") "{\"error\":{\"message\":\"no image was sent\"}}", 0,
                     "no image was sent");
 }
@@ -550,6 +568,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stream),
+        cmocka_unit_test(a_long_question),
         cmocka_unit_test(one_body),
         cmocka_unit_test(one_body_for_a_stream),
         cmocka_unit_test(an_end_that_is_not_the_connections),
@@ -570,5 +589,6 @@ int main(void)
         cmocka_unit_test(ticks),
     };
 
+    alarm(100); /* an owner takes the signals that would end us else */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
