@@ -372,10 +372,10 @@ static void begin(struct request *r, json_t *body)
     *q = (struct question){.next = questions, .gate = g, .request = r, .pipe = {-1, on_events}};
     questions = q;
     n_questions++;
-    request_work(r, on_abandoned, q);
     const char *accept = request_header(r, MHD_HTTP_HEADER_ACCEPT);
     if (accept && header_wants_events(accept))
         q->stream = stream_new(r);
+    request_work(r, on_abandoned, q); /* a stream is an answer already, and ends other work */
     watch_set(g, &q->pipe, from, EPOLLIN);
 }
 
