@@ -189,7 +189,9 @@ static void close_talk(struct agent *a, const char *why)
     if (calls) {
         json_t *results = talk_results();
         json_array_foreach(calls, i, call)
+        {
             talk_add_result(results, text_of(call, "id"), text, true, NULL);
+        }
         add(a, results);
     }
     if (!is_role(last(a), "model"))
@@ -266,6 +268,13 @@ static int stop(struct agent *a)
     return 0;
 }
 
+static enum course out_of_time(struct agent *a)
+{
+    return end(a, AGENT_BOUND,
+               xasprintf("stopped: there was no answer within %g s (--max-time)",
+                         (double)a->o.bounds.wall_ms / 1000));
+}
+
 static enum course check_bounds(struct agent *a)
 {
     const struct agent_bounds *b = &a->o.bounds;
@@ -276,8 +285,7 @@ static enum course check_bounds(struct agent *a)
                    xasprintf("stopped after %u attempts that failed in a row (--attempts)",
                              a->failed_in_a_row));
     if (b->wall_ms && clock_now_ms() >= deadline_ms(a))
-        return end(a, AGENT_BOUND,
-                   xasprintf("stopped after %g s (--max-time)", (double)b->wall_ms / 1000));
+        return out_of_time(a);
     if (b->tokens && so_far->tokens_in + so_far->tokens_out >= b->tokens)
         return end(a, AGENT_BOUND,
                    xasprintf("stopped after %llu tokens (--max-tokens)",
@@ -525,9 +533,8 @@ static int ask(struct agent *a, enum course *ret, struct err *e)
         *ret = IS_OVER;
         return stop(a);
     }
-    if (turn < 0 && e->code == ETIMEDOUT && a->o.bounds.wall_ms &&
-        clock_now_ms() >= deadline_ms(a)) {
-        *ret = check_bounds(a);
+    if (turn < 0 && e->code == ETIMEDOUT && a->o.bounds.wall_ms) {
+        *ret = out_of_time(a); /* or it would be, before it can be asked again */
         return 0;
     }
     if (turn != 0)

@@ -199,11 +199,10 @@ char *prompt_text(struct prompt *p, const struct limits *limits, bool tools)
     const char *at = prompt_md, *open;
 
     while ((open = strstr(at, "{{"))) {
-        const char *close = strstr(open, "}}");
-        assert_that(close);
+        size_t len = strcspn(open + 2, "}");
         buf_add(&b, at, (size_t)(open - at));
-        add_place(&b, p, limits, tools, open + 2, (size_t)(close - open - 2));
-        at = close + 2;
+        add_place(&b, p, limits, tools, open + 2, len);
+        at = open + 2 + len + strlen("}}");
     }
     buf_add_text(&b, at);
     buf_add(&b, "", 1);

@@ -53,10 +53,10 @@ struct conversation {
 
 /* Options that both have; a verb's own come in `own` (values above 255), and are given to `take`. 0 with operands from
  * optind on, or EXIT_USAGE. */
-#define CONVERSATION_OPTIONS_HELP                                                                   \
-    "  --model P/NAME      anthropic/…, openai/…, gemini/…, ollama/…; --base-url URL for\n" \
-    "                      another server (see docs/MODELS.md for keys and files)\n"                \
-    "  -f FILE, -f N=FILE  copy a file into the workspace, under the name N (repeat)\n"             \
+#define CONVERSATION_OPTIONS_HELP                                                                  \
+    "  --model P/NAME      anthropic/…, openai/…, gemini/…, ollama/…; --base-url URL is\n" \
+    "                      for another server; docs/MODELS.md has keys and files\n"                \
+    "  -f FILE, -f N=FILE  copy a file into the workspace, under the name N (repeat)\n"            \
     "  -o DIR              copy new and changed files, and figures, to DIR\n"
 int conversation_parse(struct conversation *c, const char *verb, int argc, char **argv,
                        const struct option *own, int (*take)(void *ctx, int option), void *ctx);

@@ -21,14 +21,26 @@ const char *failed_step(const struct err *e, char *ret, size_t size)
     return ret;
 }
 
+/* Line by line, and harmless: a server may have had a say in it. */
+static void print_lines(const char *text)
+{
+    const char *begin = "retort: ";
+
+    for (size_t len; *text; text += len + (text[len] == '\n'), begin = "  ") {
+        char line[sizeof(((struct err *)NULL)->text)], plain[sizeof(line)];
+        len = strcspn(text, "\n");
+        snprintf(line, sizeof(line), "%.*s", (int)len, text);
+        fprintf(stderr, "%s%s\n", begin, sanitise_name(line, plain, sizeof(plain)));
+    }
+}
+
 int owner_failed(const struct err *e)
 {
-    char name[64], plain[sizeof(e->text)];
+    char name[64];
     const char *step = failed_step(e, name, sizeof(name));
     const char *remedy = step ? steps_remedy(step) : NULL;
 
-    /* A server may have had a say in it. */
-    fprintf(stderr, "retort: %s\n", sanitise_name(e->text, plain, sizeof(plain)));
+    print_lines(e->text);
     if (remedy)
         fprintf(stderr, "retort: remedy: %s\n", remedy);
     else if (step)
