@@ -292,7 +292,9 @@ static void begin_run(struct session *s, const struct order *o)
     frame_begin(b, CELL_RUN);
     fields_put_u32(b, s->cell->n);
     fields_put_bytes(b, o->code, o->len);
-    fields_put_u8(b, (uint8_t)(o->flags | (s->checkpoints == 0 ? RUN_KEEP_NOTHING : 0)));
+    fields_put_u8(b, (uint8_t)(o->flags | (s->checkpoints == 0 ? RUN_KEEP_NOTHING : 0) |
+                               (s->new_files ? RUN_NEW_FILES : 0)));
+    s->new_files = s->new_files && !(o->flags & RUN_UNDOABLE);
     begin(s, o->timeout_ms);
 }
 
