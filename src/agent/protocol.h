@@ -27,7 +27,8 @@ struct request {
 };
 
 struct protocol {
-    const char *name; /* "chat", "responses", "messages", "gemini" */
+    const char *name;    /* "chat", "responses", "messages", "gemini" */
+    const char *version; /* of it, as the last part of a base URL: "/v1" */
     /* From the base URL on: "/chat/completions", "/responses" and "/messages" behind one that ends in "/v1",
      * "/models/NAME:generateContent" behind one that ends in "/v1beta". */
     void (*path)(const struct model *m, bool stream, struct buf *ret);
