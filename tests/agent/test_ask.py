@@ -362,12 +362,12 @@ class Stopped(asking.Case):
         self.assertEqual(s.faults, [])
 
     def test_twice_ends_the_answer(self):
-        s, p = self.begin([{"calls": ["import time\nprint('going', flush=True)\n"
-                                      "try:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    time.sleep(1)"]},
+        s, p = self.begin([{"calls": ["import time\ntry:\n    print('going', flush=True)\n    time.sleep(60)\n"
+                                      "except KeyboardInterrupt:\n    print('heard', flush=True)\n    time.sleep(60)"]},
                            {"text": "never"}])
         cli.read_until(p.stdout, b"going\\n")
         p.send_signal(signal.SIGINT)
-        time.sleep(0.3)
+        cli.read_until(p.stdout, b"heard\\n")
         p.send_signal(signal.SIGINT)
         done = cli.finish(p)
         self.assertStatus(done, 130)

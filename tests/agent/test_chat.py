@@ -31,8 +31,8 @@ class Talk(asking.Case):
         self.assertEqual(done.out, "fine\n")
 
     def test_usable_after_an_answer_was_stopped(self):
-        s = self.server([{"calls": ["import time\nprint('going', flush=True)\n"
-                                    "try:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    time.sleep(1)"]},
+        s = self.server([{"calls": ["import time\ntry:\n    print('going', flush=True)\n    time.sleep(60)\n"
+                                    "except KeyboardInterrupt:\n    print('heard', flush=True)\n    time.sleep(60)"]},
                          {"expect_anywhere": "stopped by the user", "text": "still here"}])
         p = cli.start("chat", *asking.arguments(s, "chat"), "--key-file", self.path("key"), "--json",
                       env=self.environment(), stdin=subprocess.PIPE)
@@ -40,7 +40,7 @@ class Talk(asking.Case):
         p.stdin.flush()
         cli.read_until(p.stdout, b"going\\n")
         p.send_signal(signal.SIGINT)
-        time.sleep(0.3)
+        cli.read_until(p.stdout, b"heard\\n")
         p.send_signal(signal.SIGINT)
         cli.read_until(p.stdout, b'"stopped"')
         p.stdin.write(b"Still there?\n")
