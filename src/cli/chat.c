@@ -69,9 +69,10 @@ static int add_file(struct chat *chat, const char *path, struct err *e)
     int turn = uploads_open(&one, e);
     if (turn == 0)
         turn = uploads_put(&one, &c->guest, e);
-    if (turn == 0)
+    if (turn == 0) {
+        agent_look_again(c->agent);
         outlet_note(&c->owner.out, "%s is in the workspace", one.list[0].name);
-    else if (turn < 0 && !c->owner.lost)
+    } else if (turn < 0 && !c->owner.lost)
         outlet_note(&c->owner.out, "%s", e->text);
     uploads_done(&one);
     return turn < 0 && !c->owner.lost ? 0 : turn;

@@ -23,6 +23,9 @@ class Talk(asking.Case):
         done = self.ask(script, verb="chat", input=f"Hello\n/file {path}\nRead late.csv\n/file /no/such\n")
         self.assertStatus(done, 0)
         self.assertIn("/no/such", done.err)
+        told = [asking.said(r) for r in done.server.requests]
+        self.assertNotIn("late.csv, 4 B", told[0])
+        self.assertIn("late.csv, 4 B\n  begins:\nh\n1\n", told[1])
 
     def test_a_model_that_fails_once_does_not_end_it(self):
         script = [{"status": 400, "message": "no"}, {"text": "fine"}]
