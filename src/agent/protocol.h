@@ -20,6 +20,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+/* Of one event, or of one body: in memory each takes many times the byte that it may have in JSON. */
+#define PROTOCOL_VALUES_MAX 100000u
+
 struct request {
     const char *system;
     const json_t *talk;
