@@ -21,10 +21,10 @@
 #define SILENCE_S 600    /* a model may think for minutes without a byte */
 #define STUBBORN_TRIES 2 /* for what hardly changes by itself */
 #define ANSWER_MAX                                                                                 \
-    (16u << 20)        /* a body, or an event: REPLY_BYTES may be escaped in it, and twice */
+    (16u << 20) /* a body, or an event: REPLY_BYTES may be escaped in it, and twice */
 #define STREAM_MAX (128u << 20) /* all events: some take a hundred times what they say */
-#define LINGER_MS 2000 /* for the end of a connection, when the reply's has been said */
-#define WAKE_MS 60000  /* at least so often we look at the clock */
+#define LINGER_MS 2000          /* for the end of a connection, when the reply's has been said */
+#define WAKE_MS 60000           /* at least so often we look at the clock */
 #define HEADER_LINES 8
 
 #define STOPS (TURN_SIGINT | TURN_STOP | TURN_CLOSED)

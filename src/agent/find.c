@@ -29,7 +29,7 @@
 struct aim {
     const struct provider *provider;
     const char *name; /* NULL: not said */
-    char *base; /* perhaps without the version of its API */
+    char *base;       /* perhaps without the version of its API */
 };
 
 static int unknown(const char *model, struct err *e)
@@ -350,8 +350,7 @@ static int look_around(const struct provider *p, struct aim *ret, char **ret_nam
         return -1;
     const struct protocol *speaks = protocol_find(p->protocol);
     cleanup_free char *base = provider_versioned(a.base, speaks);
-    struct model m = {
-        .protocol = speaks, .provider = (char *)(uintptr_t)p->title, .base = base};
+    struct model m = {.protocol = speaks, .provider = (char *)(uintptr_t)p->title, .base = base};
     char *name = look(&m, LOOK_MS);
     if (!name) {
         free(a.base);

@@ -37,7 +37,8 @@ struct wish {
 
 struct pixels {
     unsigned width, height;
-    size_t stride; /* bytes of a row: a multiple of four, or chafa takes the rows to be shorter than they are */
+    size_t
+        stride; /* bytes of a row: a multiple of four, or chafa takes the rows to be shorter than they are */
     uint8_t *rgb;
 };
 

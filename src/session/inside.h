@@ -175,7 +175,7 @@ struct session {
     struct session *prev, *next;
     struct limits limits;
     unsigned checkpoints;
-    bool new_files; /* we have changed some since a state was last kept with them */
+    bool new_files;   /* we have changed some since a state was last kept with them */
     unsigned sharers; /* see session_share */
     struct session_events events;
     void *ctx;

@@ -201,9 +201,8 @@ static void base_urls(void **state)
         {"", NULL, "anthropic/x", "https://a.example/anthropic", "anthropic/x", "messages",
          "https://a.example/anthropic/v1", NULL},
         /* its host has its own API, and everybody's */
-        {"GEMINI_API_KEY=kg", NULL, "x",
-         "https://generativelanguage.googleapis.com/v1beta/openai/", "gemini/x", "chat",
-         "https://generativelanguage.googleapis.com/v1beta/openai", "kg"},
+        {"GEMINI_API_KEY=kg", NULL, "x", "https://generativelanguage.googleapis.com/v1beta/openai/",
+         "gemini/x", "chat", "https://generativelanguage.googleapis.com/v1beta/openai", "kg"},
         /* names with slashes, which are no provider's; and one that is */
         {"", NULL, "meta-llama/Llama-3", "https://a.example", "a.example/meta-llama/Llama-3",
          "chat", "https://a.example/v1", NULL},

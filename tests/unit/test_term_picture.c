@@ -420,11 +420,15 @@ static void test_terminals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocks),         cmocka_unit_test(test_upright),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_upright),
         cmocka_unit_test(test_sixel_and_kitty),
-        cmocka_unit_test(test_garbage),        cmocka_unit_test(test_bombs),
-        cmocka_unit_test(test_none_on_a_pipe), cmocka_unit_test(test_killed_or_stuck),
-        cmocka_unit_test(test_checked),        cmocka_unit_test(test_the_drawer_has_no_rights),
+        cmocka_unit_test(test_garbage),
+        cmocka_unit_test(test_bombs),
+        cmocka_unit_test(test_none_on_a_pipe),
+        cmocka_unit_test(test_killed_or_stuck),
+        cmocka_unit_test(test_checked),
+        cmocka_unit_test(test_the_drawer_has_no_rights),
         cmocka_unit_test(test_terminals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
