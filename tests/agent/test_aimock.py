@@ -107,6 +107,15 @@ class Protocols(Mock):
                 self.assertIn("x is 21", last)
 
 
+    def test_without_tools(self):
+        for protocol in PROTOCOLS:
+            with self.subTest(protocol=protocol):
+                done = self.ask_mock([reply("Seen.", match={"userMessage": "x is 21"}),
+                                      reply("So:\n\n```python\nprint('x is', 20 + 1)\n```\n")], protocol, "--tools", "no")
+                self.assertStatus(done, 0)
+                self.assertEqual((self.answer(done)["text"], self.answer(done)["cells"]), ("Seen.", 1))
+
+
 class Faults(Mock):
     def test_waits_and_streams_that_break_off(self):
         """The first reply to each question is one of these, and no cell is run twice."""
