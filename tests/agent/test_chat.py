@@ -34,9 +34,8 @@ class Talk(asking.Case):
         self.assertEqual(done.out, "fine\n")
 
     def test_usable_after_an_answer_was_stopped(self):
-        s = self.server([{"calls": ["import time\ntry:\n    print('going', flush=True)\n    time.sleep(60)\n"
-                                    "except KeyboardInterrupt:\n    print('heard', flush=True)\n    time.sleep(60)"]},
-                         {"expect_anywhere": "stopped by the user", "text": "still here"}])
+        s = self.server([{"calls": [asking.DEAF]}, {"expect_anywhere": "stopped by the user", "text": "still here"}])
+        asking.stall(s)
         p = cli.start("chat", *asking.arguments(s, "chat"), "--key-file", self.path("key"), "--json",
                       env=self.environment(), stdin=subprocess.PIPE)
         p.stdin.write(b"Go\n")

@@ -6,8 +6,6 @@ import cli
 from asking import MISTAKE
 
 DRAW = {"text": "A line.", "calls": ["import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.savefig('line.png')\nplt.show()"]}
-SLEEP = "import time\ntry:\n    print('going', flush=True)\n    time.sleep(60)\nexcept KeyboardInterrupt:\n" \
-        "    print('heard', flush=True)\n    time.sleep(60)"
 COLOUR = re.compile(rb"\x1b\[[0-9;]*[1-9][0-9;]*m")
 
 
@@ -72,7 +70,8 @@ class Stopped(Case):
     def test_ctrl_c_once_twice_and_on(self):
         """Once: the model hears of it. Twice: the answer ends, and the conversation goes on."""
         t = self.open([{"calls": ["import time\nprint('going', flush=True)\ntime.sleep(60)"]}, {"expect": "interrupted", "text": "Ok."},
-                       {"calls": [SLEEP]}, {"expect_anywhere": "stopped by the user", "text": "Still here."}], "chat")
+                       {"calls": [asking.DEAF]}, {"expect_anywhere": "stopped by the user", "text": "Still here."}], "chat")
+        asking.stall(self.model)
         t.expect("Ctrl-D leaves")
         t.expect("» ")
         t.line("first")
