@@ -78,9 +78,9 @@ const char *provider_variable(const char *name)
 
 bool provider_is_compatible(const char *base)
 {
-    const char *last = strrchr(base, '/');
+    const char *host = strstr(base, "://"), *last = strrchr(base, '/');
 
-    return strcmp(last, "/openai") == 0;
+    return host && last > host + 2 && strcmp(last, "/openai") == 0; /* and no host of that name */
 }
 
 /* "v1", "v1beta", "v4". */

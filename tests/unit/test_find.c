@@ -203,6 +203,8 @@ static void base_urls(void **state)
         /* its host has its own API, and everybody's */
         {"GEMINI_API_KEY=kg", NULL, "x", "https://generativelanguage.googleapis.com/v1beta/openai/",
          "gemini/x", "chat", "https://generativelanguage.googleapis.com/v1beta/openai", "kg"},
+        {"", NULL, "anthropic/x", "http://openai", "anthropic/x", "messages", "http://openai/v1",
+         NULL},
         /* names with slashes, which are no provider's; and one that is */
         {"", NULL, "meta-llama/Llama-3", "https://a.example", "a.example/meta-llama/Llama-3",
          "chat", "https://a.example/v1", NULL},
