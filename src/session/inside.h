@@ -175,7 +175,6 @@ struct session {
     struct session *prev, *next;
     struct limits limits;
     unsigned checkpoints;
-    bool new_files;   /* we have changed some since a state was last kept with them */
     unsigned sharers; /* see session_share */
     struct session_events events;
     void *ctx;
@@ -211,6 +210,7 @@ struct session {
     uint32_t n_cells;
     uint32_t state_n; /* the cell after which it is what it is now */
     uint32_t evicted; /* in all */
+    bool new_files;   /* we have changed some since a state was last kept with them */
     struct cell *cell;
     struct course course;
     bool revived;        /* since the last cell */

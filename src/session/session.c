@@ -292,9 +292,7 @@ static void begin_run(struct session *s, const struct order *o)
     frame_begin(b, CELL_RUN);
     fields_put_u32(b, s->cell->n);
     fields_put_bytes(b, o->code, o->len);
-    fields_put_u8(b, (uint8_t)(o->flags | (s->checkpoints == 0 ? RUN_KEEP_NOTHING : 0) |
-                               (s->new_files ? RUN_NEW_FILES : 0)));
-    s->new_files = s->new_files && !(o->flags & RUN_UNDOABLE);
+    fields_put_u8(b, (uint8_t)(o->flags | (s->checkpoints == 0 ? RUN_KEEP_NOTHING : 0)));
     begin(s, o->timeout_ms);
 }
 
@@ -350,9 +348,12 @@ int session_run_undoable(struct session *s, const char *code, size_t len, uint64
     const struct order o = {.code = (char *)(uintptr_t)code,
                             .len = len,
                             .timeout_ms = timeout_ms,
-                            .flags = RUN_UNDOABLE};
+                            .flags = RUN_UNDOABLE | (s->new_files ? RUN_NEW_FILES : 0)};
 
-    return session_begin(s, &o, e);
+    if (session_begin(s, &o, e) < 0)
+        return -1;
+    s->new_files = false;
+    return 0;
 }
 
 int session_run_at_once(struct session *s, const char *code, size_t len, uint64_t timeout_ms,
