@@ -348,9 +348,12 @@ int session_run_undoable(struct session *s, const char *code, size_t len, uint64
     const struct order o = {.code = (char *)(uintptr_t)code,
                             .len = len,
                             .timeout_ms = timeout_ms,
-                            .flags = RUN_UNDOABLE};
+                            .flags = RUN_UNDOABLE | (s->new_files ? RUN_NEW_FILES : 0)};
 
-    return session_begin(s, &o, e);
+    if (session_begin(s, &o, e) < 0)
+        return -1;
+    s->new_files = false;
+    return 0;
 }
 
 int session_run_at_once(struct session *s, const char *code, size_t len, uint64_t timeout_ms,

@@ -44,6 +44,7 @@ enum run_flag {
     RUN_UNDOABLE = 1,     /* the state before it must be kept */
     RUN_KEEP_NOTHING = 2, /* nor is any other in this session */
     RUN_AT_ONCE = 4,      /* the state before it is kept elsewhere: do not wait for that */
+    RUN_NEW_FILES = 8,    /* with UNDOABLE: the owner has changed files, which are of that state */
 };
 enum display_kind { DISPLAY_SHOWN = 0, DISPLAY_RESULT = 1 };
 enum done_status { DONE_OK = 0, DONE_ERROR = 1, DONE_INTERRUPTED = 2, DONE_EXIT = 3 };

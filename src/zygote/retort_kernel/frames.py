@@ -6,7 +6,7 @@ from struct import Struct
 RUN, PASS, CHECK, VARIABLES = 1, 2, 3, 4
 FENCE, DISPLAY, ERROR, DONE, CHECKED = 16, 17, 18, 19, 20
 
-UNDOABLE, KEEP_NOTHING, AT_ONCE = 1, 2, 4  # of a RUN
+UNDOABLE, KEEP_NOTHING, AT_ONCE, NEW_FILES = 1, 2, 4, 8  # of a RUN
 SHOWN, RESULT = 0, 1
 OK, FAILED, INTERRUPTED, EXIT = 0, 1, 2, 3
 CHECK_STATES = {"complete": 0, "incomplete": 1, "invalid": 2}

@@ -132,7 +132,7 @@ class Kernel:
         if kind == frames.RUN:
             if self.outcome is None:
                 n, code = frames.read_run(body)
-                if points is not None and points.is_missing(n - 1, flags & frames.UNDOABLE) and self.keep():
+                if points is not None and points.is_missing(n - 1, flags) and self.keep():
                     return
                 points = self.points
                 code = code.decode("utf-8", "replace")
