@@ -10,6 +10,7 @@
  *   jobs.c      cells and other turns of a session, one at a time
  *   journal.c   what of a cell is kept
  *   stream.c    a cell as server-sent events
+ *   inner.c     calls of our own API that other parts of the gate make (inner.h)
  *   calls_ask.c questions for a model, which another process answers
  *   calls_*.c   the handlers, by subject
  *   holder.c    what each token has in use, and may
@@ -24,7 +25,7 @@
  * Whoever works for a request that waits registers in it (request_work), so that he hears when the client
  * has gone away. Invariants:
  *  1. A request is freed in libmicrohttpd's completion callback and nowhere else, and libmicrohttpd runs
- *     only at one place of the loop. So pointers to requests stay good while events are handled.
+ *     only at one place of the loop; an inner one is freed at another (inner_turn). So pointers to requests stay good while events are handled.
  *  2. A request is answered at most once; afterwards `work` is empty.
  *  3. A live session's jobs and transfers point to their requests and the other way round; whoever
  *     ends first unhooks both.
@@ -131,6 +132,7 @@ struct gate {
     unsigned n_runs, n_waiting; /* one-shot runs: under way, and before their turn */
     struct client *clients;
     struct request *yielding;
+    struct inner *inners, *inner_due; /* all, and those that have something to do */
     struct holder *holders;
     struct counters counters; /* of all tokens, also those that are gone */
     unsigned n_requests;      /* not completed yet */
@@ -189,6 +191,7 @@ struct client {
 
 struct request {
     struct gate *gate;
+    struct inner *inner; /* NULL: it came over a connection: */
     struct client *client;
     struct MHD_Connection *connection;
     char *uri; /* raw, with its query */
@@ -262,6 +265,10 @@ const char *request_query(struct request *r, const char *name);
 void request_work(struct request *r, void (*abandon)(void *work), void *work);
 /* The work is done, or given up: nobody is to be told. */
 void request_unwork(struct request *r);
+/* Nobody wants the answer any more: whoever works for it is told. */
+void request_abandon(struct request *r);
+/* It is over, and so is whatever was done for it; all that it holds is freed, but not *r. */
+void request_done(struct request *r);
 /* Take the answer; whoever waits is woken. */
 void request_reply(struct request *r, unsigned status, struct MHD_Response *response);
 /* The sink can go on, or an answer's reader has more to give. */
