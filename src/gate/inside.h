@@ -325,6 +325,8 @@ json_t *ask_object(struct request *r, const char *const *members);
 int ask_limits(struct request *r, const json_t *limits, struct limits *ret);
 /* Bytes that the summary of a cell may have. */
 int ask_summary(struct request *r, const json_t *summary, unsigned *ret);
+/* Pixels that the longer side of a picture may have; 0 when absent. */
+int ask_pictures(struct request *r, const json_t *pictures, unsigned *ret);
 /* "timeout" of a cell in ms: 0 when absent. */
 int ask_timeout(struct request *r, const json_t *timeout, uint64_t max_ms, uint64_t *ret);
 int ask_code(struct request *r, const json_t *body, const char **ret, size_t *ret_len);
@@ -409,6 +411,7 @@ struct job {
     size_t code_len;
     uint64_t timeout_ms;
     unsigned summary;    /* bytes */
+    unsigned pictures;   /* pixels; 0: as they are */
     uint32_t to;         /* of a rollback */
     bool undo;           /* a cell that fails leaves no trace */
     struct cell *failed; /* it has failed, and is being undone */
@@ -423,6 +426,7 @@ struct job_order {
     size_t len;
     uint64_t timeout_ms;
     unsigned summary; /* of a cell */
+    unsigned pictures;
     uint32_t to;
     bool undo;
     struct trial *trial; /* taken over */

@@ -78,6 +78,7 @@ int job_add(struct live *l, struct request *r, const struct job_order *o)
                       .code_len = o->len,
                       .timeout_ms = o->timeout_ms,
                       .summary = o->summary,
+                      .pictures = o->pictures,
                       .to = o->to,
                       .undo = o->undo,
                       .trial = o->trial};
@@ -138,6 +139,7 @@ static int begin(struct live *l, const struct job *j, struct err *e)
     case JOB_CELL:
         break;
     }
+    session_pictures(l->session, j->pictures);
     return j->undo ? session_run_undoable(l->session, j->code, j->code_len, j->timeout_ms, e)
                    : session_run(l->session, j->code, j->code_len, j->timeout_ms, e);
 }
