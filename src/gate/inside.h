@@ -472,6 +472,11 @@ void stream_fail(struct stream *s, const char *why);
  * dead; when the next is due. */
 int64_t streams_tick(int64_t now_ms);
 
+/* ---- MCP (mcp/mcp.h) ---- */
+
+/* What cells wrote is told to those who asked for it; when there is more to tell (mcp/tool_run.c). */
+int64_t mcp_runs_tick(int64_t now_ms);
+
 /* ---- one-shot runs (calls_run.c) ---- */
 
 /* Runs that wait get the free turns. */
