@@ -133,6 +133,8 @@ static void tick(struct gate *g)
     next = at < next ? at : next;
     at = streams_tick(now);
     next = at < next ? at : next;
+    at = mcp_runs_tick(now);
+    next = at < next ? at : next;
     if (g->draining)
         next = now + 50;
     gate_arm(g, next);
