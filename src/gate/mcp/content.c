@@ -21,7 +21,7 @@
 
 json_t *content_text(const char *text, size_t len)
 {
-    return json_pack("{s:s,s:o}", "type", "text", "text", cell_text_json(text, len));
+    return json_pack("{s:s,s:o}", "type", "text", "text", cell_text_json(len ? text : "", len));
 }
 
 static json_t *base64_json(const char *bytes, size_t len)
@@ -170,7 +170,8 @@ struct cell_content {
     struct buf text;
     unsigned pictures; /* shown */
     unsigned more;     /* beyond those that may be */
-    unsigned number;   /* of the last, as the summary counts them */
+    unsigned refused;  /* that are not what they may be, and why the first is not */
+    const char *why;
 };
 
 /* Why it is not shown, or NULL: its block is there. */
@@ -181,17 +182,17 @@ static const char *add_picture(struct cell_content *c, const json_t *base64)
     unsigned width = 0, height = 0;
 
     if (got > PICTURE_BYTES + 3)
-        return "it is larger than 1 MiB";
+        return "larger than 1 MiB";
     cleanup_free char *bytes = xcalloc(1, got + 1);
     base64_decode_init(&ctx);
     if (!base64_decode_update(&ctx, &got, (uint8_t *)bytes, len, json_string_value(base64)) ||
         !base64_decode_final(&ctx))
-        return "it is broken";
+        return "neither PNG nor JPEG";
     const char *type = content_picture_type(bytes, got, &width, &height);
     if (!type || width == 0 || height == 0)
-        return "it is broken";
+        return "neither PNG nor JPEG";
     if (width > PICTURE_SIDE || height > PICTURE_SIDE)
-        return "it has too many pixels";
+        return "too many pixels";
     json_array_append_new(
         c->blocks, json_pack("{s:s,s:O,s:s}", "type", "image", "data", base64, "mimeType", type));
     c->pictures++;
@@ -211,16 +212,17 @@ static void add_pictures(struct cell_content *c, const json_t *outputs)
             picture = json_object_get(data, "image/jpeg");
         if (!json_is_string(picture))
             continue;
-        c->number++;
         if (c->pictures == PICTURES_MAX) {
             c->more++;
             continue;
         }
         const char *why = add_picture(c, picture);
-        if (why)
-            buf_add_fmt(&c->text, "\nnote: a picture is not shown: %s (save it smaller, as a file)",
-                        why);
+        c->refused += why != NULL;
+        c->why = c->why ? c->why : why;
     }
+    if (c->refused > 0)
+        buf_add_fmt(&c->text, "\nnote: %u of the pictures cannot be shown here: %s", c->refused,
+                    c->why);
     if (c->more > 0)
         buf_add_fmt(&c->text, "\nnote: %u more pictures are not shown: %d are the most of one call",
                     c->more, PICTURES_MAX);

@@ -76,6 +76,10 @@ static void on_listed(struct work *w, const struct inner_answer *a)
     json_t *files = json_object_get(a->body, "data"), *next = json_object_get(a->body, "next");
     cleanup_buf struct buf text = {0};
 
+    if (a->status == 400) {
+        work_failed(w, "\"cursor\" must be the \"next\" of an earlier answer");
+        return;
+    }
     if (a->status != 200) {
         work_refused(w, a);
         return;

@@ -9,88 +9,73 @@ static json_t *said(struct buf *text)
     return json_pack("[o]", content_text(text->data, text->len));
 }
 
-/* ---- rollback ---- */
-
-struct going_back {
-    struct work w;
-    json_int_t to;
-    char *refusal; /* it is not kept; or NULL */
-};
-
-static void going_back_free(struct work *w)
-{
-    free(((struct going_back *)w)->refusal);
-}
-
-static json_t *numbers(const json_t *checkpoints)
+/* Which states are kept, as the numbers of their cells. */
+static json_t *numbers(const struct inner_answer *a)
 {
     json_t *list = json_array();
     const json_t *point;
     size_t i;
 
-    json_array_foreach(checkpoints, i, point)
+    json_array_foreach(json_object_get(a->body, "checkpoints"), i, point)
     {
         json_array_append(list, json_object_get(point, "n"));
     }
     return list;
 }
 
-static void add_numbers(struct buf *ret, const json_t *list)
+/* 2.0 is 2 to a schema, but not to the call. */
+static json_int_t asked_integer(const struct work *w, const char *name)
 {
-    const json_t *n;
-    size_t i;
-
-    json_array_foreach(list, i, n)
-    {
-        buf_add_fmt(ret, "%s%lld", i ? ", " : "", (long long)json_integer_value(n));
-    }
+    return (json_int_t)json_number_value(json_object_get(w->arguments, name));
 }
 
-/* Which states are kept: what it went back to stands, and where it could not, these are left to choose from. */
+/* ---- rollback ---- */
+
 static void on_points(struct work *w, const struct inner_answer *a)
 {
-    struct going_back *b = (struct going_back *)w;
-    json_t *list = numbers(json_object_get(a->body, "checkpoints"));
-    cleanup_buf struct buf text = {0}, kept = {0};
+    json_int_t to = asked_integer(w, "to");
+    cleanup_buf struct buf text = {0};
+    json_t *structured = json_pack("{s:s,s:I}", "session", w->session, "to", to);
 
-    add_numbers(&kept, list);
-    if (b->refusal) {
-        json_decref(list);
-        work_failed(w, "%s. %s%s", b->refusal,
-                    kept.len ? "The states after these cells are kept: " : "No state is kept",
-                    buf_text(&kept));
-        return;
-    }
-    buf_add_fmt(&text, "Variables and files are as they were after cell %lld.", (long long)b->to);
-    json_t *structured = json_pack("{s:s,s:I}", "session", w->session, "to", b->to);
+    buf_add_fmt(&text, "Variables and files are as they were after cell %lld.", (long long)to);
     if (a->status == 200)
-        json_object_set(structured, "checkpoints", list);
-    json_decref(list);
+        json_object_set_new(structured, "checkpoints", numbers(a));
     work_result(w, said(&text), structured, false);
 }
 
+/* Where it is not kept, the answer names those that are. */
 static void on_rolled_back(struct work *w, const struct inner_answer *a)
 {
-    struct going_back *b = (struct going_back *)w;
-
-    if (a->status != 200 && a->status != 409) {
+    if (a->status == 200)
+        work_ask(w, "GET", "/checkpoints", NULL, on_points);
+    else
         work_refused(w, a);
-        return;
-    }
-    if (a->status == 409)
-        b->refusal = xstrdup(answer_message(a));
-    work_ask(w, "GET", "/checkpoints", NULL, on_points);
 }
 
 void tool_rollback(struct mcp_call *c, const json_t *arguments)
 {
-    struct going_back *b = work_new(c, arguments, sizeof(*b), going_back_free);
+    struct work *w = work_new(c, arguments, sizeof(*w), NULL);
 
-    b->to = (json_int_t)json_number_value(json_object_get(arguments, "to"));
-    work_ask(&b->w, "POST", "/rollback", json_pack("{s:I}", "to", b->to), on_rolled_back);
+    work_ask(w, "POST", "/rollback", json_pack("{s:I}", "to", asked_integer(w, "to")),
+             on_rolled_back);
 }
 
 /* ---- fork ---- */
+
+static void on_choice(struct work *w, const struct inner_answer *a)
+{
+    json_t *list = numbers(a), *n;
+    cleanup_buf struct buf text = {0};
+    size_t i;
+
+    json_array_foreach(list, i, n)
+    {
+        buf_add_fmt(&text, "%s%lld", i ? ", " : "", (long long)json_integer_value(n));
+    }
+    json_decref(list);
+    work_failed(w, "the state after cell %lld is not kept; %s%s", (long long)asked_integer(w, "at"),
+                text.len ? "there are: " : "none is", buf_text(&text));
+}
 
 static void on_forked(struct work *w, const struct inner_answer *a)
 {
@@ -98,6 +83,10 @@ static void on_forked(struct work *w, const struct inner_answer *a)
     const json_t *session;
     size_t i;
 
+    if (a->status == 409) {
+        work_ask(w, "GET", "/checkpoints", NULL, on_choice);
+        return;
+    }
     if (a->status != 201) {
         work_refused(w, a);
         return;
@@ -113,13 +102,10 @@ static void on_forked(struct work *w, const struct inner_answer *a)
                 false);
 }
 
-/* 2.0 is 2 to a schema, but not to the call. */
-static void set_integer(json_t *body, const json_t *arguments, const char *name)
+static void set_integer(json_t *body, const struct work *w, const char *name)
 {
-    const json_t *n = json_object_get(arguments, name);
-
-    if (json_is_number(n))
-        json_object_set_new(body, name, json_integer((json_int_t)json_number_value(n)));
+    if (json_is_number(json_object_get(w->arguments, name)))
+        json_object_set_new(body, name, json_integer(asked_integer(w, name)));
 }
 
 void tool_fork(struct mcp_call *c, const json_t *arguments)
@@ -127,8 +113,8 @@ void tool_fork(struct mcp_call *c, const json_t *arguments)
     struct work *w = work_new(c, arguments, sizeof(*w), NULL);
     json_t *body = json_object();
 
-    set_integer(body, arguments, "count");
-    set_integer(body, arguments, "at");
+    set_integer(body, w, "count");
+    set_integer(body, w, "at");
     work_ask(w, "POST", "/fork", body, on_forked);
 }
 

@@ -444,8 +444,7 @@ static const char *remedy(const struct inner_answer *a)
     const char *code = answer_code(a);
 
     if (strcmp(code, "session_ended") == 0)
-        return ". Its variables and files are gone: leave \"session\" out in run_python to begin a "
-               "new one";
+        return ". Leave \"session\" out in run_python to begin a new one";
     if (strcmp(code, "quota_sessions") == 0 || strcmp(code, "too_many_sessions") == 0)
         return ". end_session ends one";
     if (a->status == 503 || a->status == 429)
