@@ -246,6 +246,7 @@ void live_end(struct live *l, const char *reason)
         run_ended(l->run, reason);
     if (l->forking)
         forking_lost(l);
+    given_stop(l);
     if (l->creator) {
         struct request *r = l->creator;
         l->creator = NULL;
