@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "gate/inner.h"
 #include "gate/inside.h"
 #include "gate/mcp/server.h"
 
@@ -137,6 +138,8 @@ static void tick(struct gate *g)
     next = at < next ? at : next;
     at = streams_tick(now);
     next = at < next ? at : next;
+    at = mcp_runs_tick(now);
+    next = at < next ? at : next;
     if (g->draining)
         next = now + 50;
     gate_arm(g, next);
@@ -236,7 +239,10 @@ int gate_turn(struct gate *g, int most_ms, struct err *e)
 {
     g->idle_turns++;
     requests_go_on(g);
+    inner_turn(g); /* before HTTP, which sends what comes of it */
     int wait_ms = http_turn(g);
+    if (g->inner_due)
+        wait_ms = 0;
     if (g->yielding) {
         wait_ms = 0;
         g->idle_turns = 0; /* they work, though nothing may come of it for a while */
@@ -297,6 +303,7 @@ void gate_close(struct gate *g)
     if (g->http)
         http_stop(g);
     mcp_close(g);
+    inner_close(g);
     while (g->lives) /* cells that were still running */
         live_ended(g->lives);
     close(g->timer_watch.fd);

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "gate/headers.h"
+#include "gate/inner.h"
 #include "gate/inside.h"
 
 /* Of one connection: headers have to fit in it, and half of it is what one read of a body can take. All of it
@@ -34,11 +35,15 @@
 
 const char *request_header(struct request *r, const char *name)
 {
+    if (r->inner)
+        return inner_header(r, name);
     return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
 }
 
 const char *request_query(struct request *r, const char *name)
 {
+    if (r->inner)
+        return inner_query(r, name);
     return MHD_lookup_connection_value(r->connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
@@ -54,7 +59,7 @@ void request_unwork(struct request *r)
     r->work = NULL;
 }
 
-static void abandon(struct request *r)
+void request_abandon(struct request *r)
 {
     void (*tell)(void *) = r->abandon;
     void *work = r->work;
@@ -77,7 +82,7 @@ static void on_hangup(struct watch *w, uint32_t events)
 
     if (r && r->suspended) {
         r->gone = true;
-        abandon(r);
+        request_abandon(r);
         request_resume(r);
         return;
     }
@@ -97,6 +102,8 @@ static void suspend(struct request *r)
 void request_resume(struct request *r)
 {
     r->stalled = false;
+    if (r->inner)
+        inner_resume(r);
     if (!r->suspended)
         return;
     r->suspended = false;
@@ -147,7 +154,7 @@ void request_kick(struct request *r)
 
 void request_reply(struct request *r, unsigned status, struct MHD_Response *response)
 {
-    assert_that(!r->response && !r->queued);
+    assert_that(!r->inner && !r->response && !r->queued);
     request_unwork(r);
     r->response = response;
     r->status = status;
@@ -453,24 +460,27 @@ static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connectio
     return r;
 }
 
-/* It is over, and so is whatever was done for it. */
-static void complete(struct request *r, bool whole)
+void request_done(struct request *r)
 {
-    struct gate *g = r->gate;
-
-    r->client->request = NULL;
-    r->client->idle_ms = clock_now_ms();
-    unyield(r);
-    abandon(r);
-    count_request(r, whole || r->queued ? r->status : 0);
-    if (r->response)
-        MHD_destroy_response(r->response);
+    request_abandon(r);
     request_holds_nothing(r);
-    g->n_requests--;
+    r->gate->n_requests--;
     buf_done(&r->body);
     for (unsigned i = 0; i < PARAMS; i++)
         free(r->params[i]);
     free(r->uri);
+}
+
+static void complete(struct request *r, bool whole)
+{
+    r->client->request = NULL;
+    r->client->idle_ms = clock_now_ms();
+    unyield(r);
+    request_abandon(r);
+    count_request(r, whole || r->queued ? r->status : 0);
+    if (r->response)
+        MHD_destroy_response(r->response);
+    request_done(r);
     free(r);
 }
 

@@ -10,6 +10,7 @@
  *   jobs.c      cells and other turns of a session, one at a time
  *   journal.c   what of a cell is kept
  *   stream.c    a cell as server-sent events
+ *   inner.c     calls of our own API that other parts of the gate make (inner.h)
  *   calls_ask.c questions for a model, which another process answers
  *   calls_*.c   the handlers, by subject
  *   mcp/        the same for agents, as the Model Context Protocol has it (mcp/mcp.h)
@@ -26,7 +27,7 @@
  * Whoever works for a request that waits registers in it (request_work), so that he hears when the client
  * has gone away. Invariants:
  *  1. A request is freed in libmicrohttpd's completion callback and nowhere else, and libmicrohttpd runs
- *     only at one place of the loop. So pointers to requests stay good while events are handled.
+ *     only at one place of the loop; an inner one is freed at another (inner_turn). So pointers to requests stay good while events are handled.
  *  2. A request is answered at most once; afterwards `work` is empty.
  *  3. A live session's jobs and transfers point to their requests and the other way round; whoever
  *     ends first unhooks both.
@@ -136,6 +137,7 @@ struct gate {
     struct mcp_server *mcp;
     const struct gate_file *files; /* that every new session begins with */
     unsigned n_files;
+    struct inner *inners, *inner_due; /* all, and those that have something to do */
     struct holder *holders;
     struct counters counters; /* of all tokens, also those that are gone */
     unsigned n_requests;      /* not completed yet */
@@ -194,6 +196,7 @@ struct client {
 
 struct request {
     struct gate *gate;
+    struct inner *inner; /* NULL: it came over a connection: */
     struct client *client;
     struct MHD_Connection *connection;
     char *uri; /* raw, with its query */
@@ -270,6 +273,10 @@ const char *request_query(struct request *r, const char *name);
 void request_work(struct request *r, void (*abandon)(void *work), void *work);
 /* The work is done, or given up: nobody is to be told. */
 void request_unwork(struct request *r);
+/* Nobody wants the answer any more: whoever works for it is told. */
+void request_abandon(struct request *r);
+/* It is over, and so is whatever was done for it; all that it holds is freed, but not *r. */
+void request_done(struct request *r);
 /* Take the answer; whoever waits is woken. */
 void request_reply(struct request *r, unsigned status, struct MHD_Response *response);
 /* The sink can go on, or an answer's reader has more to give. */
@@ -326,6 +333,8 @@ json_t *ask_object(struct request *r, const char *const *members);
 int ask_limits(struct request *r, const json_t *limits, struct limits *ret);
 /* Bytes that the summary of a cell may have. */
 int ask_summary(struct request *r, const json_t *summary, unsigned *ret);
+/* Pixels that the longer side of a picture may have; 0 when absent. */
+int ask_pictures(struct request *r, const json_t *pictures, unsigned *ret);
 /* "timeout" of a cell in ms: 0 when absent. */
 int ask_timeout(struct request *r, const json_t *timeout, uint64_t max_ms, uint64_t *ret);
 int ask_code(struct request *r, const json_t *body, const char **ret, size_t *ret_len);
@@ -411,6 +420,7 @@ struct job {
     size_t code_len;
     uint64_t timeout_ms;
     unsigned summary;    /* bytes */
+    unsigned pictures;   /* pixels; 0: as they are */
     uint32_t to;         /* of a rollback */
     bool undo;           /* a cell that fails leaves no trace */
     struct cell *failed; /* it has failed, and is being undone */
@@ -425,6 +435,7 @@ struct job_order {
     size_t len;
     uint64_t timeout_ms;
     unsigned summary; /* of a cell */
+    unsigned pictures;
     uint32_t to;
     bool undo;
     struct trial *trial; /* taken over */
@@ -469,6 +480,11 @@ void stream_fail(struct stream *s, const char *why);
 /* A comment where nothing else was sent for a while, so that nobody in between takes the connection for
  * dead; when the next is due. */
 int64_t streams_tick(int64_t now_ms);
+
+/* ---- MCP (mcp/mcp.h) ---- */
+
+/* What cells wrote is told to those who asked for it; when there is more to tell (mcp/tool_run.c). */
+int64_t mcp_runs_tick(int64_t now_ms);
 
 /* ---- one-shot runs (calls_run.c) ---- */
 

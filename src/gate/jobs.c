@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "gate/headers.h"
+#include "gate/inner.h"
 #include "gate/inside.h"
 #include "gate/journal.h"
 #include "session/cell_json.h"
@@ -77,6 +78,7 @@ int job_add(struct live *l, struct request *r, const struct job_order *o)
                       .code_len = o->len,
                       .timeout_ms = o->timeout_ms,
                       .summary = o->summary,
+                      .pictures = o->pictures,
                       .to = o->to,
                       .undo = o->undo,
                       .trial = o->trial};
@@ -137,6 +139,7 @@ static int begin(struct live *l, const struct job *j, struct err *e)
     case JOB_CELL:
         break;
     }
+    session_pictures(l->session, j->pictures);
     return j->undo ? session_run_undoable(l->session, j->code, j->code_len, j->timeout_ms, e)
                    : session_run(l->session, j->code, j->code_len, j->timeout_ms, e);
 }
@@ -220,11 +223,21 @@ static void answer_cell(struct live *l, struct job *j, struct cell *c)
         request_unwork(j->request);
         stream_end(j->stream, cell, &text);
     }
-    if (!l->once)
-        record(l, j, cell, c->n, &text);
-    if (j->request && !j->stream) {
+    struct request *r = j->stream ? NULL : j->request;
+    bool inner = r && r->inner;
+    if (!l->once) {
+        /* The journal cuts its own: an inner call gets this very object. */
+        bool copy = inner && text.len > journal_room(l);
+        json_t *kept = copy ? json_deep_copy(cell) : json_incref(cell);
+        record(l, j, kept, c->n, &text);
+        json_decref(kept);
+    }
+    if (inner) {
+        request_answer_holds(r, &r->answer_held, text.len);
+        reply_json(r, 200, json_incref(cell));
+    } else if (r) {
         buf_add(&text, "\n", 1);
-        reply_text(j->request, 200, "application/json", &text);
+        reply_text(r, 200, "application/json", &text);
     }
     buf_done(&text);
     json_decref(cell);
@@ -278,8 +291,12 @@ static void on_text(void *ctx, struct session *s, enum output_kind kind, const c
     struct live *l = ctx;
     (void)s;
 
-    if (l->running && l->running->stream)
-        stream_text(l->running->stream, kind, text, len);
+    const struct job *j = l->running;
+
+    if (j && j->stream)
+        stream_text(j->stream, kind, text, len);
+    else if (j && j->request && j->request->inner && j->kind == JOB_CELL)
+        inner_wrote(j->request, text, len);
 }
 
 static void on_display(void *ctx, struct session *s, const struct output *o)
