@@ -523,6 +523,8 @@ void transfer_sending(struct transfer *t);
 /* What a file's failure is to a client. */
 void reply_file_failed(struct request *r, const struct err *e, bool writing);
 json_t *file_json(const char *path, uint64_t size, uint64_t mtime_ns);
+/* A client did this ("created", "changed", "deleted") to a file: whoever listens is told. */
+void live_file_changed(const struct live *l, const char *path, const char *change);
 void live_end_transfers(struct live *l);
 
 /* Contents on their way into a box, in pieces. */

@@ -203,6 +203,8 @@ void mcp_list_changed(struct gate *g, const struct holder *h, const char *what)
 {
     unsigned i = 0;
 
+    if (!g->mcp)
+        return; /* sessions outlive it by a moment, when the server leaves */
     while (i < N_LISTS && strcmp(lists[i].what, what) != 0)
         i++;
     assert_that(i < N_LISTS);
@@ -232,7 +234,7 @@ void mcp_files_changed(struct gate *g, const struct holder *h, const char *sessi
     json_t *file;
     size_t i;
 
-    if (!mcp_has(g, h))
+    if (!g->mcp || !mcp_has(g, h))
         return;
     json_array_foreach(files, i, file)
     {
