@@ -14,6 +14,7 @@
 #include "gate/calls.h"
 #include "gate/headers.h"
 #include "gate/inner.h"
+#include "gate/mcp/mcp.h"
 #include "gate/zip.h"
 
 #define BLOCK (64u << 10)
@@ -165,6 +166,7 @@ static void on_deleted(void *ctx, const struct file_answer *a)
         failed(t, a->e);
         return;
     }
+    mcp_list_changed(r->gate, r->holder, "resources");
     transfer_over(t);
     reply_empty(r, 204);
 }

@@ -166,6 +166,8 @@ static void allow_page(struct request *r)
 {
     MHD_add_response_header(r->response, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_ORIGIN, r->origin);
     MHD_add_response_header(r->response, MHD_HTTP_HEADER_VARY, "Origin");
+    MHD_add_response_header(r->response, MHD_HTTP_HEADER_ACCESS_CONTROL_EXPOSE_HEADERS,
+                            "Mcp-Session-Id");
 }
 
 static enum MHD_Result queue(struct request *r)
@@ -198,8 +200,7 @@ static enum MHD_Result count_one(void *ctx, enum MHD_ValueKind kind, const char 
     return MHD_YES;
 }
 
-/* Two of what there is one of are a way to tell two of us different things. */
-static unsigned count_headers(struct request *r, const char *name)
+unsigned request_count_headers(struct request *r, const char *name)
 {
     struct count c = {.name = name};
 
@@ -215,7 +216,7 @@ static int check_page(struct request *r)
     const char *origin = request_header(r, MHD_HTTP_HEADER_ORIGIN);
     char *const *hosts = r->gate->config->hosts;
 
-    if (count_headers(r, MHD_HTTP_HEADER_HOST) > 1) {
+    if (request_count_headers(r, MHD_HTTP_HEADER_HOST) > 1) {
         reply_error(r, 400, "bad_request", "a request has one host");
         return -1;
     }
@@ -320,7 +321,7 @@ static int check_body(struct request *r)
     const char *coding = request_header(r, MHD_HTTP_HEADER_TRANSFER_ENCODING);
     const char *type = request_header(r, MHD_HTTP_HEADER_CONTENT_TYPE);
 
-    if (count_headers(r, MHD_HTTP_HEADER_CONTENT_LENGTH) > 1 || (length && coding)) {
+    if (request_count_headers(r, MHD_HTTP_HEADER_CONTENT_LENGTH) > 1 || (length && coding)) {
         reply_error(r, 400, "bad_request", "a body has one length, or chunks");
         return -1;
     }
@@ -584,6 +585,8 @@ int http_turn(struct gate *g)
 {
     MHD_UNSIGNED_LONG_LONG wait;
 
+    if (!g->http)
+        return -1;
     MHD_run(g->http);
     if (MHD_get_timeout(g->http, &wait) != MHD_YES)
         return -1;
@@ -592,7 +595,7 @@ int http_turn(struct gate *g)
 
 void http_stop_accepting(struct gate *g)
 {
-    int fd = MHD_quiesce_daemon(g->http);
+    int fd = g->http ? MHD_quiesce_daemon(g->http) : -1;
 
     if (fd >= 0)
         close(fd);

@@ -13,6 +13,8 @@
  *   inner.c     calls of our own API that other parts of the gate make (inner.h)
  *   calls_ask.c questions for a model, which another process answers
  *   calls_*.c   the handlers, by subject
+ *   mcp/        the same for agents, as the Model Context Protocol has it (mcp/mcp.h)
+ *   given.c     files that every new session begins with
  *   holder.c    what each token has in use, and may
  *   metrics.c   counters
  *   store…      what outlives a session (store.h)
@@ -132,6 +134,9 @@ struct gate {
     unsigned n_runs, n_waiting; /* one-shot runs: under way, and before their turn */
     struct client *clients;
     struct request *yielding;
+    struct mcp_server *mcp;
+    const struct gate_file *files; /* that every new session begins with */
+    unsigned n_files;
     struct inner *inners, *inner_due; /* all, and those that have something to do */
     struct holder *holders;
     struct counters counters; /* of all tokens, also those that are gone */
@@ -258,6 +263,9 @@ void request_answer_holds(struct request *r, uint64_t *held, uint64_t now);
 
 /* A header, or NULL. */
 const char *request_header(struct request *r, const char *name);
+/* How many headers of this name there are: two of what there is one of are a way to tell two of us different
+ * things. */
+unsigned request_count_headers(struct request *r, const char *name);
 /* The token that it came with, as text; or NULL. */
 const char *request_token(struct request *r);
 /* A query parameter, decoded, or NULL. */
@@ -366,6 +374,7 @@ struct live {
     uint32_t parent_n;
     struct forking *forking; /* it is being made, with others */
     struct request *creator; /* waits for the box */
+    struct given *given;     /* files that are put into it before that hears of it */
     struct run *run;         /* a one-shot run before its cell */
     struct request *deleter; /* waits for its end */
     void (*opened)(struct live *l, const struct err *e);
@@ -514,6 +523,8 @@ void transfer_sending(struct transfer *t);
 /* What a file's failure is to a client. */
 void reply_file_failed(struct request *r, const struct err *e, bool writing);
 json_t *file_json(const char *path, uint64_t size, uint64_t mtime_ns);
+/* A client did this ("created", "changed", "deleted") to a file: whoever listens is told. */
+void live_file_changed(const struct live *l, const char *path, const char *change);
 void live_end_transfers(struct live *l);
 
 /* Contents on their way into a box, in pieces. */
@@ -536,6 +547,12 @@ size_t upload_write(struct upload *u, const char *data, size_t len);
 void upload_finish(struct upload *u);
 /* Leave nothing behind. Also right for one that is closed or was never started. */
 void upload_cancel(struct upload *u);
+
+/* ---- files that every new session begins with (given.c) ---- */
+
+/* Copy them into this one; `done` is called, now or later, unless it ends before. */
+void given_put(struct live *l, void (*done)(struct live *l));
+void given_stop(struct live *l);
 
 /* ---- the log (log.c) ---- */
 

@@ -11,6 +11,7 @@
 #include "gate/inner.h"
 #include "gate/inside.h"
 #include "gate/journal.h"
+#include "gate/mcp/mcp.h"
 #include "session/cell_json.h"
 
 #define VARIABLES_MS 10000
@@ -219,6 +220,8 @@ static void answer_cell(struct live *l, struct job *j, struct cell *c)
     cell_json_add_end(cell, c);
     json_add(&text, cell);
     count_cell(l->holder, c);
+    if (!l->once)
+        mcp_files_changed(l->gate, l->holder, l->id, json_object_get(cell, "files"));
     if (j->stream) {
         request_unwork(j->request);
         stream_end(j->stream, cell, &text);
@@ -249,6 +252,8 @@ static void answer_rollback(struct live *l, struct job *j, const struct cell *c)
     struct request *r = j->request;
 
     j->request = NULL;
+    if (c->restored)
+        mcp_list_changed(l->gate, l->holder, "resources"); /* files went back too */
     if (!r)
         return;
     if (c->restored)

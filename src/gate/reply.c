@@ -61,7 +61,8 @@ void reply_preflight(struct request *r, const char *methods)
 
     response_header(response, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_METHODS, methods);
     response_header(response, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_HEADERS,
-                    "Authorization, X-API-Key, Content-Type, Range");
+                    "Authorization, X-API-Key, Content-Type, Range, MCP-Protocol-Version, "
+                    "Mcp-Session-Id, Mcp-Method, Mcp-Name, Mcp-Param-Session, Last-Event-ID");
     response_header(response, MHD_HTTP_HEADER_ACCESS_CONTROL_MAX_AGE, "600");
     request_reply(r, 204, response);
 }
