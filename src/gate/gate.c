@@ -241,15 +241,10 @@ int gate_turn(struct gate *g, int most_ms, struct err *e)
     requests_go_on(g);
     inner_turn(g); /* before HTTP, which sends what comes of it */
     int wait_ms = http_turn(g);
-    if (g->inner_due)
-        wait_ms = 0;
-    if (g->yielding) {
+    bool more = mcp_stdio_turn(g);
+    if (more || g->inner_due || g->yielding) {
         wait_ms = 0;
         g->idle_turns = 0; /* they work, though nothing may come of it for a while */
-    }
-    if (mcp_stdio_turn(g)) {
-        wait_ms = 0;
-        g->idle_turns = 0;
     }
 
     /* libmicrohttpd says "at once" for as long as a client leaves it in the middle of some lines. When that
