@@ -103,7 +103,7 @@ static void a_long_cell_arrives_whole(void **state)
     for (int i = 0; i < 10000 && !fake_heard(&f, &frame); i++)
         fake_turn(&f);
     assert_int_equal(frame.type, CELL_RUN);
-    assert_int_equal(frame.len, len + 9);
+    assert_int_equal(frame.len, len + 13);
     assert_memory_equal(frame.data + 8, code, len);
     fake_finish(&f, DONE_OK);
     assert_int_equal(f.cell->status, CELL_OK);
