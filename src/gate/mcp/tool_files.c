@@ -25,7 +25,7 @@ static char *file_address(const char *path)
     return buf_steal(&address);
 }
 
-/* The path of a call; NULL: it is answered. */
+/* The path of a call; NULL: it is answered, and *w is gone. */
 static const char *asked_path(struct work *w)
 {
     const char *path = tool_path(tool_text(w->arguments, "path"));
@@ -225,10 +225,11 @@ static uint64_t asked_number(const json_t *arguments, const char *name, uint64_t
 void tool_read_file(struct mcp_call *c, const json_t *arguments)
 {
     struct reading *r = work_new(c, arguments, sizeof(*r), NULL);
+    const char *path = asked_path(&r->w);
 
-    r->path = asked_path(&r->w);
-    if (!r->path)
+    if (!path)
         return;
+    r->path = path;
     r->offset = asked_number(arguments, "offset", 0);
     r->limit = asked_number(arguments, "limit", READ_DEFAULT);
     cleanup_free char *address = file_address(r->path);
@@ -295,10 +296,11 @@ void tool_write_file(struct mcp_call *c, const json_t *arguments)
     struct writing *g = work_new(c, arguments, sizeof(*g), writing_free);
     const json_t *text = json_object_get(arguments, "text"),
                  *base64 = json_object_get(arguments, "base64");
+    const char *path = asked_path(&g->w);
 
-    g->path = asked_path(&g->w);
-    if (!g->path)
+    if (!path)
         return;
+    g->path = path;
     if (json_is_string(text) == json_is_string(base64)) {
         work_failed(&g->w, "give the contents: either \"text\" or \"base64\"");
         return;
