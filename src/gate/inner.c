@@ -286,6 +286,11 @@ struct inner *inner_get(struct gate *g, struct holder *h, const char *path, uint
     return i;
 }
 
+const struct inner_answer *inner_untold(const struct inner *i)
+{
+    return i->is_answered ? &i->answer : NULL;
+}
+
 void inner_cancel(struct inner *i)
 {
     i->cancelled = true;

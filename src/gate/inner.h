@@ -47,8 +47,11 @@ struct inner *inner_put(struct gate *g, struct holder *h, const char *path, stru
 struct inner *inner_get(struct gate *g, struct holder *h, const char *path, uint64_t offset,
                         uint64_t max, const struct inner_events *events, void *ctx);
 /* As a client that goes away: a cell that runs is interrupted, and its session stays. Nothing is told any more, and the
- * call is not to be named again. Not from `wrote`. */
+ * call is not to be named again. Not from `wrote`. What it was asked for may have been done all the same: then there is
+ * an answer that was not told yet. */
 void inner_cancel(struct inner *i);
+/* That answer, or NULL. */
+const struct inner_answer *inner_untold(const struct inner *i);
 
 /* ---- for the gate ---- */
 

@@ -204,6 +204,7 @@ static void one_that_is_cancelled_says_nothing(void **state)
     (void)state;
 
     assert_int_equal(g.n_requests, 1);
+    assert_int_equal(inner_untold(i)->status, 200);
     inner_cancel(i);
     turn();
     assert_int_equal(h.times, 0);
@@ -246,6 +247,7 @@ static void what_waits_is_given_up(void **state)
         struct inner *i =
             inner_call(&g, holder, "POST", "/v1/run", json_pack("{s:s}", "code", "1"), &events, &h);
         turn();
+        assert_null(inner_untold(i));
         assert_int_equal(g.n_waiting, 1);
         assert_int_equal(holder->sessions, 1);
         if (close)

@@ -276,23 +276,47 @@ static char *session_path(const char *session, const char *rest)
     return buf_steal(&path);
 }
 
+static void end_session(struct work *w, const char *id)
+{
+    static const struct inner_events deaf = {0};
+    cleanup_free char *path = session_path(id, "");
+
+    inner_call(w->call->gate, w->call->holder, "DELETE", path, NULL, &deaf, NULL);
+}
+
 /* The session that it has made is of use to nobody. */
 static void end_made(struct work *w)
 {
-    static const struct inner_events deaf = {0};
+    if (w->made)
+        end_session(w, w->session);
+}
 
-    if (!w->made)
+/* Nor are those that it has not heard of yet: one, or the branches of one. */
+static void end_untold(struct work *w)
+{
+    const struct inner_answer *a = inner_untold(w->asked);
+    const char *id = a ? json_string_value(json_object_get(a->body, "id")) : NULL;
+    const json_t *session;
+    size_t i;
+
+    if (!a || a->status != 201)
         return;
-    cleanup_free char *path = session_path(w->session, "");
-    inner_call(w->call->gate, w->call->holder, "DELETE", path, NULL, &deaf, NULL);
+    if (id)
+        end_session(w, id);
+    json_array_foreach(json_object_get(a->body, "sessions"), i, session)
+    {
+        end_session(w, json_string_value(json_object_get(session, "id")));
+    }
 }
 
 static void on_abandoned(void *work)
 {
     struct work *w = work;
 
-    if (w->asked)
+    if (w->asked) {
+        end_untold(w);
         inner_cancel(w->asked);
+    }
     end_made(w);
     work_free(w);
 }
