@@ -207,6 +207,7 @@ void job_record(struct live *l, struct job *j, struct cell *c)
 
     cell_json_add_end(cell, c);
     json_add(&text, cell);
+    mcp_files_changed(l->gate, l->holder, l->id, json_object_get(cell, "files"));
     record(l, j, cell, c->n, &text);
     buf_done(&text);
     json_decref(cell);
