@@ -175,6 +175,7 @@ struct session {
     struct session *prev, *next;
     struct limits limits;
     unsigned checkpoints;
+    unsigned pictures; /* see session_pictures */
     unsigned sharers; /* see session_share */
     struct session_events events;
     void *ctx;

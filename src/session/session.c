@@ -93,6 +93,11 @@ void session_keep(struct session *s, unsigned checkpoints)
     s->checkpoints = checkpoints;
 }
 
+void session_pictures(struct session *s, unsigned side)
+{
+    s->pictures = side;
+}
+
 struct session *session_branch(struct session *from, const struct session_departure *at,
                                const struct limits *limits, const struct session_events *events,
                                void *ctx)
@@ -293,6 +298,7 @@ static void begin_run(struct session *s, const struct order *o)
     fields_put_u32(b, s->cell->n);
     fields_put_bytes(b, o->code, o->len);
     fields_put_u8(b, (uint8_t)(o->flags | (s->checkpoints == 0 ? RUN_KEEP_NOTHING : 0)));
+    fields_put_u32(b, s->pictures);
     begin(s, o->timeout_ms);
 }
 

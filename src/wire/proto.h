@@ -24,7 +24,8 @@
  * waits for PASS, which the owner sends when it has read both pipes empty. */
 enum cell_frame {
     /* owner → kernel */
-    CELL_RUN = 1,   /* u32 n, bytes code, u8 flags (enum run_flag) */
+    CELL_RUN = 1, /* u32 n, bytes code, u8 flags (enum run_flag), u32 pixels that the longer side of
+                       a picture may have (0: as many as it has) */
     CELL_PASS = 2,  /* u32 fence */
     CELL_CHECK = 3, /* bytes code: is it complete? */
     CELL_VARIABLES =

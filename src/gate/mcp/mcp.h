@@ -2,7 +2,10 @@
  * of the gate's own API (gate/inner.h), so that sessions, quotas, the journal and the ends of things are the same.
  *
  *   rpc.c              a message: JSON-RPC, its bounds and errors
+ *   call.c             a request that is being worked on, and its answer
+ *   peer.c             who sends several of them: a session of the older protocol, or standard input
  *   methods.c          the table: which method, in which era, who answers
+ *   envelope.c         what a modern request says of itself, in its body and in its headers
  *   transport_http.c   POST, GET and DELETE of /mcp; headers, streams, the sessions of the older protocol
  *   transport_stdio.c  lines on standard input and output
  *   listen.c           who wants to hear of changes
@@ -44,12 +47,25 @@ enum mcp_code {
     MCP_NO_METHOD = -32601,
     MCP_INVALID_PARAMS = -32602,
     MCP_INTERNAL = -32603,
+    MCP_BUSY = -32000, /* too much is under way already */
     MCP_HEADER_MISMATCH = -32020,
     MCP_NO_CAPABILITY = -32021,
     MCP_NO_VERSION = -32022,
 };
 
 struct mcp_call;
+struct mcp_peer;
+
+/* A method of the protocol, and who answers it. */
+struct mcp_method {
+    const char *name;
+    unsigned eras; /* bits: 1 << era */
+    void (*run)(struct mcp_call *c);
+    const char *named_by; /* the parameter that clients repeat in the header "Mcp-Name", or NULL */
+    bool asks;            /* it may ask for input: see mcp_ask */
+    int ttl_ms;           /* how long its answer may be kept; -1: nothing is said about that */
+};
+#define MCP_BOTH_ERAS (1u << MCP_LEGACY | 1u << MCP_MODERN)
 
 /* Where the messages of a call go; a transport's. */
 struct mcp_outlet {
@@ -72,6 +88,11 @@ struct mcp_call {
     json_t *progress_token; /* NULL: nobody wants to hear how it goes on */
     void (*abandon)(void *work);
     void *work;
+    const struct mcp_method *how;
+    const json_t *meta;     /* `_meta` of its parameters, or NULL */
+    struct mcp_peer *peer;  /* NULL: it stands alone */
+    struct mcp_call *next;  /* of the peer */
+    json_t *answers, *kept; /* of the round before; see mcp_ask */
 };
 
 /* Who works for it: told once when the answer is not wanted any more. */
@@ -93,6 +114,49 @@ void mcp_tools_call(struct mcp_call *c);
 void mcp_resources_list(struct mcp_call *c);
 void mcp_resources_templates(struct mcp_call *c);
 void mcp_resources_read(struct mcp_call *c);
+
+/* ---- what a client is asked, in the middle of a call (rounds.c) ---- */
+
+/* Has the client said that it can do this ("elicitation", "sampling", "roots")? */
+bool mcp_client_can(const struct mcp_call *c, const char *capability);
+/* Ask the client: `requests` is {key: {"method": …, "params": {…}}}; `kept` (or NULL) is any value that is to be there
+ * when the answers are. Both are taken over. For whoever asks the call is over: its method is run again, as if for the
+ * first time, with the answers. (In the modern protocol that is another request of the client's, which brings `kept`
+ * back sealed; in the older one we send requests of our own.) Only of methods that ask. */
+void mcp_ask(struct mcp_call *c, json_t *requests, json_t *kept);
+/* What the client answered to the request of this key: an object, or NULL. */
+const json_t *mcp_answered(const struct mcp_call *c, const char *key);
+/* What was kept, or NULL. */
+const json_t *mcp_kept(const struct mcp_call *c);
+
+/* ---- who is told of changes (listen.c) ---- */
+
+/* A cell or an upload did this to files of a session: `files` is a list of {"path", "change"} as a cell has it. */
+void mcp_files_changed(struct gate *g, const struct holder *h, const char *session,
+                       const json_t *files);
+/* A list is not what it was: "tools", "prompts" or "resources". */
+void mcp_list_changed(struct gate *g, const struct holder *h, const char *what);
+/* A line of the log ("debug", "info", "warning", …) that belongs to a call, where its client wants to have it; `data`
+ * is taken over. */
+void mcp_log(struct mcp_call *c, const char *level, json_t *data);
+
+/* ---- what the transports need of the tools ---- */
+
+/* What clients see of a tool of this name: the object of tools/list; borrowed. NULL: there is none. */
+const json_t *mcp_tool_described(const char *name);
+/* Add the URI of a file as a resource. */
+void mcp_uri_add(struct buf *to, const char *session, const char *path);
+
+/* ---- what another build adds (tests/mcp); the one that is shipped adds nothing ---- */
+
+struct mcp_extras {
+    const struct mcp_method *methods; /* they go before our own; ends with a name of NULL */
+    /* Add to the answer of one of ours. */
+    void (*add)(const struct mcp_call *c, json_t *result);
+    void (*add_capabilities)(json_t *capabilities);
+    const json_t *(*tool_described)(const char *name);
+};
+extern const struct mcp_extras *mcp_extras;
 
 /* A tool, for tools.c and for a build that adds its own (tests/mcp). */
 struct mcp_tool {

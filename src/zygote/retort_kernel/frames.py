@@ -69,6 +69,12 @@ def read_flags(body):
     return body[at] if at < len(body) else 0
 
 
+def read_pictures(body):
+    """Of a RUN frame: how many pixels the longer side of a picture may have; 0: as many as it has."""
+    at = 9 + HEADER.unpack_from(body)[1]
+    return _U32.unpack_from(body, at)[0] if at + 4 <= len(body) else 0
+
+
 def read_check(body):
     (size,) = _U32.unpack_from(body)
     return body[4:4 + size]

@@ -138,6 +138,7 @@ class Kernel:
                 code = code.decode("utf-8", "replace")
                 if points is not None:
                     points.note(n, code)
+                self.shell.pictures = frames.read_pictures(body)
                 self.outcome = Outcome(n)
                 self.run(self.outcome, code)
             self.answer(self.outcome)
