@@ -123,11 +123,12 @@ static void an_error_without_an_id_has_none(void **state)
 
 static void a_header_may_be_encoded(void **state)
 {
+    static const char nothing[] = "=?base64?\x3f="; /* written as it is, it has a trigraph in it */
     (void)state;
     assert_true(envelope_same("Hello", "Hello"));
     assert_true(envelope_same(" \tHello ", "Hello"));
     assert_true(envelope_same("=?base64?SGVsbG8=?=", "Hello"));
-    assert_true(envelope_same("=?base64?" "?=", ""));
+    assert_true(envelope_same(nothing, ""));
     assert_true(envelope_same("SGVsbG8=", "SGVsbG8="));
     assert_true(envelope_same("=?base64?SGVsbG8=", "=?base64?SGVsbG8="));
     assert_true(envelope_same("=?base64?4oKs?=", "\xe2\x82\xac"));
