@@ -39,6 +39,7 @@ environment: core documents media more fonts
 
 setup-test: setup-core
 	@tools/install test vm
+	@tools/npm tests/clients
 setup-bench: setup-core
 	@tools/install bench
 
