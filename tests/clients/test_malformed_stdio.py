@@ -69,9 +69,10 @@ class Lines(Case):
         self.assertEqual(self.refused(b"[]"), REQUEST)
 
     def test_unknown_methods(self):
-        for method in ("no/such", "ping", "logging/setLevel", "", "x" * 100_000):
-            with self.subTest(method=method[:20]):
+        for method in ("no/such", "ping", "logging/setLevel", ""):
+            with self.subTest(method=method):
                 self.assertEqual(self.s.ask(wire.request(method, id=9))["error"]["code"], METHOD)
+        self.assertIn(self.s.ask(wire.request("x" * 100_000, id=9))["error"]["code"], (METHOD, REQUEST))
 
     def test_giant_line(self):
         """It is not kept, and not taken for a message."""
