@@ -18,16 +18,12 @@ def fixtures():
     return os.path.join(os.path.dirname(api.RETORT), "tests/mcp/retort-fixtures")
 
 
-def environment():
-    """Of a client: nothing of the user's settings."""
-    home = tempfile.mkdtemp(prefix="retort-api-")
-    return {**api.plain_environment(), "HOME": home, "NO_COLOR": "1", "MCP_CATALOG_PATH": os.path.join(home, "mcp.json")}
-
-
 def node(script, *args, seconds=LONG):
-    """A program of ours or of a package, to its end."""
-    return subprocess.run([NODE, os.path.join(HERE, script), *args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          errors="replace", timeout=seconds, env=environment(), cwd=HERE)
+    """A program of ours or of a package, to its end. It sees nothing of the user's settings."""
+    with tempfile.TemporaryDirectory(prefix="retort-api-") as home:
+        env = {**api.plain_environment(), "HOME": home, "NO_COLOR": "1"}
+        return subprocess.run([NODE, os.path.join(HERE, script), *args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              errors="replace", timeout=seconds, env=env, cwd=HERE)
 
 
 class Fixtures(api.Server):

@@ -3,6 +3,7 @@ there is nobody left, and no process behind."""
 import json
 import os
 import resource
+import shutil
 import signal
 import threading
 import time
@@ -99,6 +100,19 @@ class Lines(Case):
         self.s.write(wire.old("notifications/initialized", id=None))
         self.assertEqual(self.s.ask(wire.old("ping", id=3))["result"], {})
         self.assertNotIn("resultType", self.s.ask(wire.old("tools/list", id=4))["result"])
+
+    def test_progress(self):
+        """It comes before the answer, never after it."""
+        message = wire.run_python("import time\nfor i in range(5):\n    print(i, flush=True)\n    time.sleep(0.1)", id=30)
+        message["params"]["_meta"]["progressToken"] = "t"
+        before = len(self.s.others)
+        self.s.ask(message)
+        told = [m["params"] for m in self.s.others[before:] if m.get("method") == "notifications/progress"]
+        self.assertTrue(told)
+        self.assertEqual({p["progressToken"] for p in told}, {"t"})
+        self.assertEqual([p["progress"] for p in told], sorted({p["progress"] for p in told}))
+        self.s.ask(wire.request("tools/list", id=31))
+        self.assertEqual([m for m in self.s.others[before + len(told):] if m.get("method") == "notifications/progress"], [])
 
     def test_cancelled(self):
         """No answer is owed then, and one for an unknown call is nothing."""
@@ -220,6 +234,7 @@ class Files(Case):
 
     def setUp(self):
         self.folder = api.new_directory()
+        self.addCleanup(shutil.rmtree, self.folder)
         os.makedirs(os.path.join(self.folder, "sub"))
         for name, data in (("a.csv", "x\n1\n"), ("sub/b.txt", "inner"), (".hidden", "secret")):
             with open(os.path.join(self.folder, name), "w") as f:

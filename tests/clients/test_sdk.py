@@ -42,7 +42,7 @@ class Driven:
         """It went by itself, and the client met nothing that it did not understand."""
         self.check("close")
         self.assertEqual(self.done.returncode, 0, self.done)
-        known = ["abort"] + (["unknown token"] if (self.kind, self.transport) == ("old", "stdio") else [])  # see "steps"
+        known = ["abort"] + (["unknown token"] if self.transport == "stdio" else [])  # see "steps"
         errors = [e for e in self.found["close"]["errors"] if not any(k in e.lower() for k in known)]
         self.assertEqual(errors, [])
         if self.transport == "stdio":  # the clients wait 2 s before they send a signal
