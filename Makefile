@@ -39,13 +39,10 @@ environment: core documents media more fonts
 
 setup-test: setup-core
 	@tools/install test vm
+	@tools/npm tests/clients
+	@tools/npm tests/agent/mock
 setup-bench: setup-core
 	@tools/install bench
-
-# A mock of the models' APIs that others wrote.
-setup-test: setup-mock
-setup-mock:
-	@tests/agent/mock/install
 
 run: all
 	@echo '$$ retort run -f examples/cities.csv -o $(BUILD)/example examples/cities.py'
@@ -91,4 +88,4 @@ clean:
 	rm -rf $(BUILD) build-asan build-fuzz
 
 .PHONY: all compile configure run core documents media more fonts environment test test-all test-vm soak bench asan fuzz lint fmt install clean \
-	setup-core setup-test setup-mock setup-bench
+	setup-core setup-test setup-bench
