@@ -44,7 +44,7 @@ CORRECTED = [reply("I try.", "values = [1, 2, 3]\ntotal = sum(valeus)"),
 class Mock(asking.Case):
     def mock(self, replies):
         """It is strict: a request that no reply is for, and a key in another header, are refused."""
-        self.assertTrue(os.path.exists(PROGRAM) and os.path.exists(NODE), "tests/agent/mock/install brings it")
+        self.assertTrue(os.path.exists(PROGRAM) and os.path.exists(NODE), "tools/npm tests/agent/mock brings it")
         path = self.write("replies.json", json.dumps({"fixtures": replies}))
         p = subprocess.Popen([NODE, PROGRAM, "--port", "0", "--fixtures", path, "--strict", "--chunk-size", "3"],
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
