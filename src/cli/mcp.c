@@ -102,12 +102,11 @@ static int parse(struct one *s, int argc, char **argv, const char **ret_dir)
 
 static int take_stdio(struct one *s, struct err *e)
 {
-    cleanup_fd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
     s->in_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
     s->out_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     if (s->in_fd < 0 || s->out_fd < 0)
         return err_set(e, errno, "standard input and output must be open");
+    cleanup_fd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
         return err_set(e, errno, "cannot move standard input and output");
     return 0;

@@ -70,26 +70,34 @@ static json_t *missing(const struct mcp_call *c, json_t *requests)
 
 /* ---- the seal ---- */
 
-static void mac_of(const struct mcp_call *c, const char *payload, size_t len,
-                   uint8_t ret[SHA256_DIGEST_SIZE])
+/* What was asked, written in one way only, without what changes from round to round. */
+static char *asked_text(const json_t *params)
 {
-    struct hmac_sha256_ctx ctx;
-    json_t *asked = json_copy(c->params);
-    const int64_t token = c->holder->token.id;
+    json_t *asked = json_copy((json_t *)(uintptr_t)params);
 
     json_object_del(asked, "_meta");
     json_object_del(asked, "inputResponses");
     json_object_del(asked, "requestState");
-    cleanup_free char *text = json_dumps(asked, JSON_COMPACT | JSON_SORT_KEYS);
+    char *text = json_dumps(asked, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(asked);
     if (!text)
         bug("cannot write JSON");
+    return text;
+}
+
+static void mac_of(const struct mcp_call *c, const char *payload, size_t len,
+                   uint8_t ret[SHA256_DIGEST_SIZE])
+{
+    struct hmac_sha256_ctx ctx;
+    const int64_t token = c->holder->token.id;
+    cleanup_free char *text = asked_text(c->params);
+
     hmac_sha256_set_key(&ctx, sizeof(c->gate->mcp->key), c->gate->mcp->key);
     hmac_sha256_update(&ctx, sizeof(token), (const uint8_t *)&token);
     hmac_sha256_update(&ctx, strlen(c->how->name) + 1, (const uint8_t *)c->how->name);
     hmac_sha256_update(&ctx, strlen(text) + 1, (const uint8_t *)text);
     hmac_sha256_update(&ctx, len, (const uint8_t *)payload);
     hmac_sha256_digest(&ctx, SHA256_DIGEST_SIZE, ret);
-    json_decref(asked);
 }
 
 static void add_encoded(struct buf *to, const void *data, size_t len)

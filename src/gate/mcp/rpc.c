@@ -58,7 +58,7 @@ json_t *rpc_parse(const char *text, size_t len, struct mcp_fault *f)
         return NULL;
     }
     /* A name that is there twice could mean one thing to us and another to who looked at it before. */
-    json_t *j = json_loadb(text, len, JSON_REJECT_DUPLICATES, &at);
+    json_t *j = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &at);
     if (!j)
         mcp_fault_set(f, MCP_PARSE_ERROR, "this is not JSON: %s (line %d, column %d)", at.text,
                       at.line, at.column);

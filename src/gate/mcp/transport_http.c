@@ -127,7 +127,10 @@ static void begin_stream(struct http_post *p)
 
     p->stream = stream_new(p->request);
     request_work(p->request, on_client_gone, p);
-    json_array_foreach(p->answers, i, message) send_event(p, message, true, false);
+    json_array_foreach(p->answers, i, message)
+    {
+        send_event(p, message, true, false);
+    }
     json_array_clear(p->answers);
 }
 
@@ -429,7 +432,10 @@ static void take_batch(struct http_post *p, json_t *messages)
         return;
     }
     p->batch = true;
-    json_array_foreach(messages, i, message) take_of_batch(p, message);
+    json_array_foreach(messages, i, message)
+    {
+        take_of_batch(p, message);
+    }
     p->status = 200;
 }
 

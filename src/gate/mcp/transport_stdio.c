@@ -223,7 +223,10 @@ static void take_batch(struct mcp_stdio *s, json_t *messages)
         refuse(s, NULL, &f);
         return;
     }
-    json_array_foreach(messages, i, message) take_message(s, message);
+    json_array_foreach(messages, i, message)
+    {
+        take_message(s, message);
+    }
 }
 
 static bool is_blank(const char *line, size_t len)
