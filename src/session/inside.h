@@ -176,7 +176,7 @@ struct session {
     struct limits limits;
     unsigned checkpoints;
     unsigned pictures; /* see session_pictures */
-    unsigned sharers; /* see session_share */
+    unsigned sharers;  /* see session_share */
     struct session_events events;
     void *ctx;
 
