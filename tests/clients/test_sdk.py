@@ -8,7 +8,7 @@ import clients
 
 RETORT = ("hello", "tools", "state", "error", "image", "file", "no_such_resource", "write_and_read", "progress",
           "no_progress_unasked", "cancel", "time_limit", "states", "end", "wrong_arguments", "at_once", "updates", "much_output",
-          "many_pictures")
+          "many_pictures", "big_files")
 FIXTURES = ("ask_user", "ask_model", "several_rounds", "steps", "prompts")
 
 

@@ -280,3 +280,26 @@ export async function many_pictures(client) {
     assert.equal(images.length, 4, text(result));
     assert.match(text(result), /3/); // how many more there are
 }
+
+// A client reads at most 10 MiB in one line, whatever that is as a file: base64 is longer than bytes, escapes than text.
+export async function big_files(client) {
+    const result = await run(client, 'for n in (6, 12): open(f"{n}.bin", "wb").write(b"\\xff" * (n << 20))\n'
+        + 'open("lines.txt", "w").write("\\n" * (6 << 20))\nopen("controls.txt", "w").write("\\x01" * (3 << 20))');
+    const link = (name) => result.content.find((c) => c.type === 'resource_link' && c.name === name).uri;
+    const read = async (name) => (await client.inner.readResource({ uri: link(name) })).contents[0];
+    assert.equal(Buffer.from((await read('6.bin')).blob, 'base64').length, 6 << 20);
+    await assert.rejects(read('12.bin'), /read_file/);
+    for (const [name, size] of [['lines.txt', 6 << 20], ['controls.txt', 3 << 20]]) {
+        let found;
+        try {
+            found = await read(name);
+        } catch (e) {
+            assert.match(String(e), /read_file/, name);
+            continue;
+        }
+        assert.equal(found.text?.length ?? Buffer.from(found.blob, 'base64').length, size);
+    }
+    const part = await good(client, 'read_file', { session: result.structuredContent.session, path: 'lines.txt' });
+    assert.ok(part.structuredContent.next_offset > 0);
+    assert.match(text(await run(client, '"still there"', result.structuredContent.session)), /still there/);
+}
