@@ -21,11 +21,22 @@ void image_close(struct image *i)
  * own can be taken. */
 bool image_take(struct image *i, uintptr_t begin, uintptr_t end)
 {
+    return image_copy(i, begin, end, 0) && image_show(i, begin, end, PROT_READ | PROT_WRITE);
+}
+
+bool image_copy(struct image *i, uintptr_t begin, uintptr_t end, uintptr_t at)
+{
     size_t size = end - begin;
 
-    if (i->fd < 0 || pwrite(i->fd, (void *)begin, size, i->size) != (ssize_t)size ||
-        mmap((void *)begin, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, i->fd,
-             i->size) == MAP_FAILED)
+    return i->fd >= 0 &&
+           pwrite(i->fd, (void *)begin, size, i->size + (off_t)at) == (ssize_t)size;
+}
+
+bool image_show(struct image *i, uintptr_t begin, uintptr_t end, int rights)
+{
+    size_t size = end - begin;
+
+    if (mmap((void *)begin, size, rights, MAP_PRIVATE | MAP_FIXED, i->fd, i->size) == MAP_FAILED)
         return false;
     i->size += (off_t)size;
     return true;
