@@ -9,7 +9,8 @@
  * that are registered with a ring of io_uring's. The ring is never used. A box has its descriptor until it
  * closes all that it is not meant to have (kernel-descriptors), which is before any user code, and its filter knows no io_uring.
  *
- * A huge page is pinned as a whole, and would be copied as a whole: a hot part of one is made a page of its own first.
+ * A huge page is pinned as a whole, and would be copied as a whole. So those with hot parts go into an image first
+ * (image.h), of which a fork copies nothing but what is hot; and a second rehearsal tells what that is.
  *
  * What a fork copies in this way counts as the zygote's memory, not the box's: the same few pages for each
  * box, which are gone with it.
@@ -21,7 +22,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/io_uring.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "zygote/image.h"
 #include "zygote/pages.h"
 
 #define PAGE ((uintptr_t)4096)
@@ -46,23 +47,24 @@
 #define OF_FILE (UINT64_C(1) << 61)
 #define ONLY_HERE (UINT64_C(1) << 56)
 
+struct range {
+    uintptr_t begin, end;
+    bool may_be_huge;
+};
+
 /* Shared with the rehearsal, and nothing that a box has. */
 struct notes {
-    struct {
-        uintptr_t begin, end;
-        bool may_be_huge;
-    } ranges[RANGES_MAX];
+    struct range ranges[RANGES_MAX];
     unsigned n_ranges;
     struct {
         uintptr_t address;
-        bool may_be_huge;
+        unsigned range;
     } hot[HOT_MAX];
     unsigned n_hot;
     uintptr_t seen[SEEN_MAX]; /* read, and not written to */
     unsigned n_seen;
     bool complete;
     struct iovec runs[HOT_MAX];
-    char spare[4096];
 };
 
 /* What a box could write to, as it is now. */
@@ -90,7 +92,7 @@ static void note_ranges(struct notes *n)
 /* ---- in the rehearsal ---- */
 
 /* False: these are no longer few. */
-static bool note_page(struct notes *n, uintptr_t address, bool may_be_huge, uint64_t entry)
+static bool note_page(struct notes *n, unsigned range, uintptr_t address, uint64_t entry)
 {
     if (!(entry & PRESENT))
         return true;
@@ -101,7 +103,7 @@ static bool note_page(struct notes *n, uintptr_t address, bool may_be_huge, uint
     if (n->n_hot == HOT_MAX)
         return false;
     n->hot[n->n_hot].address = address;
-    n->hot[n->n_hot++].may_be_huge = may_be_huge;
+    n->hot[n->n_hot++].range = range;
     return true;
 }
 
@@ -118,7 +120,7 @@ static void note_pages(struct notes *n)
             if (got < 8)
                 return;
             for (size_t i = 0; i < (size_t)got / 8; i++, at += PAGE)
-                if (!note_page(n, at, n->ranges[r].may_be_huge, entries[i]))
+                if (!note_page(n, r, at, entries[i]))
                     return;
         }
     }
@@ -127,6 +129,8 @@ static void note_pages(struct notes *n)
 
 static bool learn(struct notes *n, PyObject *rehearse)
 {
+    n->n_ranges = n->n_hot = n->n_seen = 0;
+    n->complete = false;
     note_ranges(n);
     pid_t pid = fork();
     if (pid == 0) {
@@ -145,24 +149,25 @@ static bool learn(struct notes *n, PyObject *rehearse)
 
 /* ---- in the zygote ---- */
 
-/* The page is gone for a moment. It is one of Python's or of the C library's heap, and this uses neither. */
-static void take_out(struct notes *n, uintptr_t address)
+/* The huge pages with something hot in them, each row of them at once. */
+static void move_huge(const struct notes *n, struct image *image)
 {
-    memcpy(n->spare, (void *)address, PAGE);
-    if (madvise((void *)address, PAGE, MADV_DONTNEED) == 0)
-        memcpy((void *)address, n->spare, PAGE);
-}
+    uintptr_t begin = 0, end = 0;
 
-static void take_all_out(struct notes *n)
-{
-    sigset_t all, before;
-
-    sigfillset(&all);
-    sigprocmask(SIG_BLOCK, &all, &before);
-    for (unsigned i = 0; i < n->n_hot; i++)
-        if (n->hot[i].may_be_huge)
-            take_out(n, n->hot[i].address);
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    for (unsigned i = 0; i < n->n_hot; i++) {
+        const struct range *r = &n->ranges[n->hot[i].range];
+        uintptr_t huge = n->hot[i].address & ~(PAGES_HUGE - 1);
+        if (!r->may_be_huge || huge < r->begin || huge + PAGES_HUGE > r->end)
+            continue; /* it is in small pages already */
+        if (huge != end && huge + PAGES_HUGE != end) {
+            if (begin < end)
+                image_take(image, begin, end);
+            begin = huge;
+        }
+        end = huge + PAGES_HUGE;
+    }
+    if (begin < end)
+        image_take(image, begin, end);
 }
 
 static void pin(int ring, struct notes *n)
@@ -171,6 +176,8 @@ static void pin(int ring, struct notes *n)
 
     for (unsigned i = 0; i < n->n_hot; i++) {
         struct iovec *last = runs > 0 ? &n->runs[runs - 1] : NULL;
+        if (n->ranges[n->hot[i].range].may_be_huge)
+            continue;
         if (last && (uintptr_t)last->iov_base + last->iov_len == n->hot[i].address)
             last->iov_len += PAGE;
         else
@@ -196,11 +203,17 @@ void hot_settle(PyObject *rehearse)
     int ring = (int)syscall(SYS_io_uring_setup, 1, &none);
     if (ring < 0)
         return;
-    struct notes *n = mmap(NULL, sizeof(*n), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct notes *n =
+        mmap(NULL, sizeof(*n), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (n == MAP_FAILED)
         return;
     if (learn(n, rehearse)) {
-        take_all_out(n);
+        struct image image;
+        image_open(&image);
+        move_huge(n, &image);
+        image_close(&image);
+    }
+    if (learn(n, rehearse)) {
         pin(ring, n);
         see(n);
     }
