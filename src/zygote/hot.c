@@ -38,7 +38,6 @@
 
 #define PAGE ((uintptr_t)4096)
 #define HOT_MAX 1536 /* pages: 6 MiB, within what an ordinary user may pin */
-#define SEEN_MAX 8192
 #define RANGES_MAX 128
 #define REHEARSAL_S 10 /* then it is ended */
 
@@ -61,8 +60,6 @@ struct notes {
         unsigned range;
     } hot[HOT_MAX];
     unsigned n_hot;
-    uintptr_t seen[SEEN_MAX]; /* read, and not written to */
-    unsigned n_seen;
     bool complete;
     struct iovec runs[HOT_MAX];
 };
@@ -82,8 +79,8 @@ static void note_ranges(struct notes *n)
             continue;
         n->ranges[n->n_ranges].begin = begin;
         n->ranges[n->n_ranges].end = end;
-        n->ranges[n->n_ranges++].may_be_huge = name[0] != '/' && strcmp(name, "[stack]") != 0 &&
-                                               end - begin >= PAGES_HUGE;
+        n->ranges[n->n_ranges++].may_be_huge =
+            name[0] != '/' && strcmp(name, "[stack]") != 0 && end - begin >= PAGES_HUGE;
     }
     if (maps)
         fclose(maps);
@@ -94,12 +91,8 @@ static void note_ranges(struct notes *n)
 /* False: these are no longer few. */
 static bool note_page(struct notes *n, unsigned range, uintptr_t address, uint64_t entry)
 {
-    if (!(entry & PRESENT))
-        return true;
-    if ((entry & OF_FILE) && n->n_seen < SEEN_MAX)
-        n->seen[n->n_seen++] = address;
-    if ((entry & OF_FILE) || !(entry & ONLY_HERE))
-        return true; /* it still shares it with the zygote */
+    if ((entry & (PRESENT | OF_FILE | ONLY_HERE)) != (PRESENT | ONLY_HERE))
+        return true; /* it shares it with the zygote */
     if (n->n_hot == HOT_MAX)
         return false;
     n->hot[n->n_hot].address = address;
@@ -129,7 +122,7 @@ static void note_pages(struct notes *n)
 
 static bool learn(struct notes *n, PyObject *rehearse)
 {
-    n->n_ranges = n->n_hot = n->n_seen = 0;
+    n->n_ranges = n->n_hot = 0;
     n->complete = false;
     note_ranges(n);
     pid_t pid = fork();
@@ -186,13 +179,6 @@ static void pin(int ring, struct notes *n)
     syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, n->runs, runs);
 }
 
-/* What is in the zygote's tables need not be looked for by its forks. */
-static void see(const struct notes *n)
-{
-    for (unsigned i = 0; i < n->n_seen; i++)
-        (void)*(const volatile char *)n->seen[i];
-}
-
 void hot_settle(PyObject *rehearse)
 {
     struct io_uring_params none = {0};
@@ -213,9 +199,7 @@ void hot_settle(PyObject *rehearse)
         move_huge(n, &image);
         image_close(&image);
     }
-    if (learn(n, rehearse)) {
+    if (learn(n, rehearse))
         pin(ring, n);
-        see(n);
-    }
     munmap(n, sizeof(*n));
 }

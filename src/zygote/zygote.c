@@ -342,8 +342,10 @@ static PyObject *settle(PyObject *self, PyObject *args)
 static PyMethodDef methods[] = {
     {"settle", settle, METH_NOARGS, "settle(): all is imported and warm; get ready for forks."},
     {"serve", serve, METH_VARARGS,
-     "serve(versions, prepare, rehearse): fork boxes on the keeper's word. In each of them it calls\n"
-     "prepare(), enters the box, and returns (cpus, memory, awaited). rehearse() does, in a fork that\n"
+     "serve(versions, prepare, rehearse): fork boxes on the keeper's word. In each of them it "
+     "calls\n"
+     "prepare(), enters the box, and returns (cpus, memory, awaited). rehearse() does, in a fork "
+     "that\n"
      "ends, what a box does (or is None)."},
     {"same", same, METH_VARARGS, "same(n): see keep.h."},
     {"keep", keep, METH_VARARGS, "keep(n, lost): see keep.h."},
