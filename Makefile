@@ -42,6 +42,11 @@ setup-test: setup-core
 setup-bench: setup-core
 	@tools/install bench
 
+# A mock of the models' APIs that others wrote.
+setup-test: setup-mock
+setup-mock:
+	@tests/agent/mock/install
+
 run: all
 	@echo '$$ retort run -f examples/cities.csv -o $(BUILD)/example examples/cities.py'
 	@$(BUILD)/retort run -f examples/cities.csv -o $(BUILD)/example examples/cities.py
@@ -86,4 +91,4 @@ clean:
 	rm -rf $(BUILD) build-asan build-fuzz
 
 .PHONY: all compile configure run core documents media more fonts environment test test-all test-vm soak bench asan fuzz lint fmt install clean \
-	setup-core setup-test setup-bench
+	setup-core setup-test setup-mock setup-bench

@@ -137,9 +137,10 @@ void agent_free(struct agent *a)
     free(a);
 }
 
-const struct guest_view *agent_guest_view(struct agent *a)
+void agent_look_again(struct agent *a)
 {
-    return &a->guest_view;
+    free(a->system);
+    a->system = NULL;
 }
 
 /* ---- the conversation ---- */

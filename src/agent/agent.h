@@ -96,8 +96,9 @@ void agent_bounds_default(struct agent_bounds *b);
 
 struct agent *agent_new(const struct agent_options *o);
 void agent_free(struct agent *a);
-/* Who is told of what the guest's cells show: for guest_open. */
-const struct guest_view *agent_guest_view(struct agent *a);
+
+/* Files have come since: the next question tells the model what there is. */
+void agent_look_again(struct agent *a);
 
 /* Go on from an earlier conversation (talk.h), checked here. Before the first question. */
 int agent_resume(struct agent *a, const json_t *talk, struct err *e);

@@ -16,13 +16,15 @@
 #include "agent/refusal.h"
 #include "base/clock.h"
 #include "guest/events.h"
+#include "session/cell_from_json.h"
 
 #define SILENCE_S 600    /* a model may think for minutes without a byte */
 #define STUBBORN_TRIES 2 /* for what hardly changes by itself */
 #define ANSWER_MAX                                                                                 \
-    (16u << 20)        /* a body, or an event: REPLY_BYTES may be escaped in it, and twice */
-#define LINGER_MS 2000 /* for the end of a connection, when the reply's has been said */
-#define WAKE_MS 60000  /* at least so often we look at the clock */
+    (16u << 20) /* a body, or an event: REPLY_BYTES may be escaped in it, and twice */
+#define STREAM_MAX (128u << 20) /* all events: some take a hundred times what they say */
+#define LINGER_MS 2000          /* for the end of a connection, when the reply's has been said */
+#define WAKE_MS 60000           /* at least so often we look at the clock */
 #define HEADER_LINES 8
 
 #define STOPS (TURN_SIGINT | TURN_STOP | TURN_CLOSED)
@@ -44,6 +46,7 @@ struct exchange {
     enum { UNKNOWN, EVENTS, ONE_BODY } shape;
     struct events events;
     struct buf body;
+    size_t streamed;
     int64_t enough_ms; /* when its end is no longer waited for; 0: it has not been said */
     unsigned wait_s;   /* before the next, as the server wants it; 0: it does not say */
 
@@ -113,8 +116,12 @@ static int on_piece(void *ctx, const char *data, size_t len, struct err *e)
 
     if (x->shape == UNKNOWN)
         x->shape = shape_of(x->call->type, data, len);
-    if (x->shape == EVENTS)
+    if (x->shape == EVENTS && len > STREAM_MAX - x->streamed)
+        return err_set(e, EFBIG, "the stream has more than %u bytes", STREAM_MAX);
+    if (x->shape == EVENTS) {
+        x->streamed += len;
         return events_feed(&x->events, data, len, e);
+    }
     if (len > ANSWER_MAX - x->body.len)
         return err_set(e, EFBIG, "the answer has more than %u bytes", ANSWER_MAX);
     buf_add(&x->body, data, len);
@@ -148,6 +155,7 @@ static void begin(struct exchange *x)
     reply_init(&x->reply, &x->view->reply);
     events_init(&x->events, ANSWER_MAX, on_event, x);
     x->shape = UNKNOWN;
+    x->streamed = 0;
     x->enough_ms = 0;
     x->wait_s = 0;
     x->call = exchange_call(
@@ -248,7 +256,10 @@ static enum verdict judge_way(struct exchange *x, struct err *e)
 static int take_body(struct exchange *x, struct err *e)
 {
     json_error_t why;
-    json_t *body = json_loadb(x->body.data ? x->body.data : "", x->body.len, 0, &why);
+
+    if (json_count_values(buf_text(&x->body), x->body.len) > PROTOCOL_VALUES_MAX)
+        return err_set(e, EFBIG, "the answer has more than %u values", PROTOCOL_VALUES_MAX);
+    json_t *body = json_loadb(buf_text(&x->body), x->body.len, 0, &why);
     int r = body ? x->model->protocol->whole(&x->reply, body, e)
                  : err_set(e, 0, "the answer is not JSON (%s)", why.text);
 

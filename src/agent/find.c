@@ -29,7 +29,7 @@
 struct aim {
     const struct provider *provider;
     const char *name; /* NULL: not said */
-    char *base;
+    char *base;       /* perhaps without the version of its API */
 };
 
 static int unknown(const char *model, struct err *e)
@@ -86,7 +86,7 @@ static int take_aim(struct aim *ret, const char *model, const char *url, struct 
         there = provider_url(a.provider);
     if (!url)
         url = there ? there : a.provider->base;
-    if (provider_base(&a.base, url, a.provider, e) < 0)
+    if (provider_base(&a.base, url, e) < 0)
         return err_wrap(e, "%s", there ? a.provider->base_variable : "base URL");
     *ret = a;
     return 0;
@@ -240,7 +240,8 @@ static char *title(const struct aim *a)
 static const struct protocol *spoken(const struct aim *a, const char *wished, struct err *e)
 {
     bool own = !a->provider->elsewhere || address_same_origin(a->base, a->provider->base);
-    const char *name = wished ? wished : own ? a->provider->protocol : a->provider->elsewhere;
+    const char *usual = own ? a->provider->protocol : a->provider->elsewhere;
+    const char *name = wished ? wished : provider_is_compatible(a->base) ? "chat" : usual;
     const struct protocol *p = protocol_find(name);
 
     if (!p)
@@ -317,7 +318,7 @@ static int fill(struct model *m, const struct aim *a, const struct model_wish *w
     if (!m->protocol)
         return -1;
     m->provider = title(a);
-    m->base = xstrdup(a->base);
+    m->base = provider_versioned(a->base, m->protocol);
     if (find_key(w, f, a, &m->key, notes, e) < 0 || set_name(m, a, e) < 0)
         return -1;
     set_traits(m, w, f);
@@ -347,9 +348,9 @@ static int look_around(const struct provider *p, struct aim *ret, char **ret_nam
 
     if (take_aim(&a, p->name, NULL, &ignored) < 0)
         return -1;
-    struct model m = {.protocol = protocol_find(p->protocol),
-                      .provider = (char *)(uintptr_t)p->title,
-                      .base = a.base};
+    const struct protocol *speaks = protocol_find(p->protocol);
+    cleanup_free char *base = provider_versioned(a.base, speaks);
+    struct model m = {.protocol = speaks, .provider = (char *)(uintptr_t)p->title, .base = base};
     char *name = look(&m, LOOK_MS);
     if (!name) {
         free(a.base);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/talk.h"
+#include "agent/turns.h"
 #include "base/fd.h"
 #include "session/sanitise.h"
 #include "session/utf8.h"
@@ -41,13 +42,15 @@ static void make_id(char ret[33])
 void prompt_add_data(struct buf *b, const char *text, size_t len)
 {
     struct sanitiser s = {.no_colours = true};
+    cleanup_buf struct buf plain = {0};
     char id[33];
 
     make_id(id);
     buf_add_fmt(b, "<data %s>\n", id);
     size_t before = b->len;
-    sanitise(&s, text, len, b);
-    sanitise_end(&s, b);
+    sanitise(&s, text, len, &plain);
+    sanitise_end(&s, &plain);
+    turns_break(buf_text(&plain), plain.len, b);
     if (b->len > before && b->data[b->len - 1] != '\n')
         buf_add_text(b, "\n");
     buf_add_fmt(b, "</data %s>\n", id);

@@ -14,7 +14,7 @@
 #include "guest/guest.h"
 
 /* Add text between two lines with an id that nobody could guess before: whatever is in it, it cannot end its
- * block. Escapes and control characters are taken out. */
+ * block. Escapes and control characters are taken out, and the words by which templates tell who speaks are broken. */
 void prompt_add_data(struct buf *b, const char *text, size_t len);
 
 struct prompt {

@@ -11,8 +11,6 @@
 #include "session/sanitise.h"
 #include "session/utf8.h"
 
-#define EVENT_VALUES 100000u
-
 const struct protocol *protocol_find(const char *name)
 {
     static const struct protocol *const all[] = {&protocol_chat, &protocol_responses,
@@ -240,7 +238,7 @@ json_t *load_event(struct reply *r, const char *data, size_t len, struct err *e)
         data = mended.data;
         len = mended.len;
     }
-    if (json_count_values(data, len) > EVENT_VALUES ||
+    if (json_count_values(data, len) > PROTOCOL_VALUES_MAX ||
         !(j = json_loadb(data, len, JSON_ALLOW_NUL, NULL))) {
         not_understood(e);
         return NULL;

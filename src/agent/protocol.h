@@ -20,6 +20,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+/* Of one event, or of one body: in memory each takes many times the byte that it may have in JSON. */
+#define PROTOCOL_VALUES_MAX 100000u
+
 struct request {
     const char *system;
     const json_t *talk;
@@ -27,7 +30,8 @@ struct request {
 };
 
 struct protocol {
-    const char *name; /* "chat", "responses", "messages", "gemini" */
+    const char *name;    /* "chat", "responses", "messages", "gemini" */
+    const char *version; /* of it, as the last part of a base URL: "/v1" */
     /* From the base URL on: "/chat/completions", "/responses" and "/messages" behind one that ends in "/v1",
      * "/models/NAME:generateContent" behind one that ends in "/v1beta". */
     void (*path)(const struct model *m, bool stream, struct buf *ret);

@@ -329,5 +329,10 @@ static int whole(struct reply *r, const json_t *b, struct err *e)
     return 0;
 }
 
-const struct protocol protocol_chat = {
-    .name = "chat", .path = path, .headers = headers, .body = body, .event = event, .whole = whole};
+const struct protocol protocol_chat = {.name = "chat",
+                                       .version = "/v1",
+                                       .path = path,
+                                       .headers = headers,
+                                       .body = body,
+                                       .event = event,
+                                       .whole = whole};

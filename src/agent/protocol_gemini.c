@@ -299,6 +299,7 @@ static int whole(struct reply *r, const json_t *b, struct err *e)
 }
 
 const struct protocol protocol_gemini = {.name = "gemini",
+                                         .version = "/v1beta",
                                          .path = path,
                                          .headers = headers,
                                          .body = body,

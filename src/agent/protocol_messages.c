@@ -355,6 +355,7 @@ static int event(struct reply *r, const char *name, const char *data, size_t len
 }
 
 const struct protocol protocol_messages = {.name = "messages",
+                                           .version = "/v1",
                                            .path = path,
                                            .headers = headers,
                                            .body = body,

@@ -306,6 +306,7 @@ static void headers(const struct model *m, void (*add)(void *ctx, const char *li
 }
 
 const struct protocol protocol_responses = {.name = "responses",
+                                            .version = "/v1",
                                             .path = path,
                                             .headers = headers,
                                             .body = body,

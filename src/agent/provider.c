@@ -76,6 +76,13 @@ const char *provider_variable(const char *name)
     return value && *value ? value : NULL;
 }
 
+bool provider_is_compatible(const char *base)
+{
+    const char *host = strstr(base, "://"), *last = strrchr(base, '/');
+
+    return host && last > host + 2 && strcmp(last, "/openai") == 0; /* and no host of that name */
+}
+
 /* "v1", "v1beta", "v4". */
 static bool has_version(const char *base)
 {
@@ -87,18 +94,22 @@ static bool has_version(const char *base)
     return false;
 }
 
-/* People write base URLs with the version behind it or without, as each API's own documentation has it: it is
- * added where no part of the path is one. */
-int provider_base(char **ret, const char *url, const struct provider *p, struct err *e)
+int provider_base(char **ret, const char *url, struct err *e)
 {
     struct address a;
 
     if (address_plain(&a, url, e) < 0)
         return -1;
-    bool whole = has_version(a.base);
-    *ret = xasprintf("%s%s", a.base, whole ? "" : strrchr(p->base, '/'));
+    *ret = xstrdup(a.base);
     address_done(&a);
     return 0;
+}
+
+/* People write base URLs with the version behind it or without, as each API's own documentation has it: it is
+ * added where no part of the path is one. */
+char *provider_versioned(const char *base, const struct protocol *speaks)
+{
+    return xasprintf("%s%s", base, has_version(base) ? "" : speaks->version);
 }
 
 /* What Ollama's own programs understand: a host, one with a port, or a URL. It is also where a server is to

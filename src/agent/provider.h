@@ -1,8 +1,10 @@
 /* provider: who has models, where, and which variables of the environment speak of them. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
+#include "agent/protocol.h"
 #include "base/err.h"
 
 struct provider {
@@ -32,5 +34,9 @@ const struct provider *provider_by_host(const char *url);
 const char *provider_variable(const char *name);
 /* The URL that the environment has for it; NULL: none. */
 char *provider_url(const struct provider *p);
-/* A base URL as people write it, checked and made whole. */
-int provider_base(char **ret, const char *url, const struct provider *p, struct err *e);
+/* A base URL as people write it, checked. */
+int provider_base(char **ret, const char *url, struct err *e);
+/* The same with the version of an API in it. */
+char *provider_versioned(const char *base, const struct protocol *speaks);
+/* Does a provider with an API of its own speak OpenAI's here, as Google does at …/v1beta/openai? */
+bool provider_is_compatible(const char *base);

@@ -24,7 +24,8 @@ int steps_run(const struct step *steps, unsigned n, void *ctx, const char **ret_
 /* For steps that are not in a list: -1 when this one is to fail on purpose. */
 int step_fails(const char *name, struct err *e);
 
-/* The step that is to fail on purpose, NULL for none. Set once, before anything. */
+/* The step that is to fail on purpose, NULL for none. Set once, before anything. The name is copied: it comes from
+ * an environment that the keeper forgets. */
 void steps_inject(const char *name);
 
 /* All the names there are, in order: the keeper's, init's, the kernel process's. NULL at the end. */

@@ -69,9 +69,10 @@ static int add_file(struct chat *chat, const char *path, struct err *e)
     int turn = uploads_open(&one, e);
     if (turn == 0)
         turn = uploads_put(&one, &c->guest, e);
-    if (turn == 0)
+    if (turn == 0) {
+        agent_look_again(c->agent);
         outlet_note(&c->owner.out, "%s is in the workspace", one.list[0].name);
-    else if (turn < 0 && !c->owner.lost)
+    } else if (turn < 0 && !c->owner.lost)
         outlet_note(&c->owner.out, "%s", e->text);
     uploads_done(&one);
     return turn < 0 && !c->owner.lost ? 0 : turn;
@@ -92,18 +93,33 @@ static int ask(struct chat *chat, const char *question, struct err *e)
     return turn;
 }
 
+static bool is_the_end(const char *line)
+{
+    return strcmp(line, "/quit") == 0 || strcmp(line, "/exit") == 0;
+}
+
+static bool is_question(const char *line)
+{
+    return line[strspn(line, " \t")] && !after_word(line, "/file") && !is_the_end(line);
+}
+
 /* 0; a set of enum turn; or -1. */
 static int take_line(struct chat *chat, const char *line, struct err *e)
 {
     const char *path = after_word(line, "/file");
 
-    if (line[strspn(line, " \t")] == '\0')
-        return 0;
+    if (is_question(line))
+        return ask(chat, line, e);
     if (path)
         return add_file(chat, path, e);
-    if (strcmp(line, "/quit") == 0 || strcmp(line, "/exit") == 0)
-        return TURN_STOP;
-    return ask(chat, line, e);
+    return is_the_end(line) ? TURN_STOP : 0;
+}
+
+/* An empty line between what a person typed and what is shown, above and below. */
+static void space(struct chat *chat, const struct input *in)
+{
+    if (input_is_terminal(in) && !chat->c.options.json && !chat->c.quiet)
+        outlet_say(&chat->c.owner.out, 1, "\n");
 }
 
 static int converse(struct chat *chat, struct input *in, struct err *e)
@@ -122,9 +138,14 @@ static int converse(struct chat *chat, struct input *in, struct err *e)
         case INPUT_FAILED:
             return -1;
         }
+        bool question = is_question(buf_text(&line));
+        if (question)
+            space(chat, in);
         int turn = take_line(chat, buf_text(&line), e);
         if (turn != 0)
             return turn;
+        if (question)
+            space(chat, in);
     }
 }
 
@@ -137,8 +158,8 @@ static void banner(struct chat *chat, const struct input *in)
 
     if (input_is_terminal(in) && !c->options.json)
         outlet_say(&c->owner.out, 1,
-                   "retort " RETORT_VERSION ": %s, with Python in a sealed box. Ctrl-C interrupts, "
-                   "Ctrl-D leaves.\n\n",
+                   "retort " RETORT_VERSION ": %s, with Python in a sealed box\n"
+                   "Ctrl-C interrupts, Ctrl-D leaves, /file PATH adds a file\n\n",
                    title);
 }
 

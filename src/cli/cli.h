@@ -4,6 +4,7 @@
  *   run.c           the verbs, a file each
  *   repl.c          … and repl_json.c, for a program instead of a person
  *   serve.c
+ *   mcp.c           … and keeping.c, what both need of a keeper
  *   doctor.c        … and trials.c, what it does inside boxes
  *   ask.c, chat.c   … and conversation.c, what they have in common
  *   token.c
@@ -43,6 +44,7 @@ enum exit_status {
 int verb_run(int argc, char **argv);
 int verb_repl(int argc, char **argv);
 int verb_serve(int argc, char **argv);
+int verb_mcp(int argc, char **argv);
 int verb_ask(int argc, char **argv);
 int verb_chat(int argc, char **argv);
 int verb_doctor(int argc, char **argv);
@@ -53,6 +55,7 @@ int verb_verify(int argc, char **argv);
 extern const char run_help[];
 extern const char repl_help[];
 extern const char serve_help[];
+extern const char mcp_help[];
 extern const char ask_help[];
 extern const char chat_help[];
 extern const char doctor_help[];

@@ -17,6 +17,7 @@ static const struct {
     {"repl", verb_repl, repl_help, "an interactive session in a box"},
     {"verify", verb_verify, verify_help, "run a notebook again and compare"},
     {"serve", verb_serve, serve_help, "sessions, cells and files over HTTP"},
+    {"mcp", verb_mcp, mcp_help, "the same for an agent, on standard input and output"},
     {"ask", verb_ask, ask_help, "a model answers a question by running code"},
     {"chat", verb_chat, chat_help, "the same as a conversation"},
     {"doctor", verb_doctor, doctor_help, "try every layer of isolation on this host"},

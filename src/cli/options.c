@@ -31,6 +31,13 @@ void options_init(struct options *o, const char *verb)
     optind = 0; /* glibc: start afresh, also the permutation */
 }
 
+static bool has(const struct option *own, const char *name)
+{
+    while (own->name && strcmp(own->name, name) != 0)
+        own++;
+    return own->name;
+}
+
 /* The shared options, then one for each limit, then the verb's own. */
 static void merge(const struct option *own, const struct options *o, struct option *ret)
 {
@@ -44,7 +51,8 @@ static void merge(const struct option *own, const struct options *o, struct opti
         ret[n++] = (struct option){"wheels", required_argument, NULL, OPT_WHEELS};
     }
     for (unsigned i = 0; o->takes_limits && limits_name(i); i++)
-        ret[n++] = (struct option){limits_name(i), required_argument, NULL, OPT_LIMIT + (int)i};
+        if (!has(own, limits_name(i)))
+            ret[n++] = (struct option){limits_name(i), required_argument, NULL, OPT_LIMIT + (int)i};
     if (o->takes_summary)
         ret[n++] = (struct option){"summary", required_argument, NULL, OPT_SUMMARY};
     if (o->takes_checkpoints)

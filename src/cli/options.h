@@ -2,7 +2,7 @@
  *
  * Every verb understands --help. It says which of the others that several verbs share mean something to it: the
  * rest it does not know. What else it takes it says in a table of its own. Mistakes are told in a sentence that names
- * the verb, and end in exit status 2.
+ * the verb, and end in exit status 2. An option of the verb's own takes the place of a limit of the same name.
  */
 #pragma once
 
@@ -48,14 +48,15 @@ int options_next(struct options *o, int argc, char **argv, const char *shorts,
     "  --server URL        on a server: the link that \"retort serve\" prints, or its\n"           \
     "                      address and the token by --token-file F or RETORT_TOKEN\n"
 
-/* The limits, for --help. */
-#define OPTIONS_LIMITS_HELP                                                                        \
+/* The limits, for --help; and for a verb whose --files is another one. */
+#define OPTIONS_LIMITS_HELP_WITH(files)                                                            \
     "Limits (\"none\" lifts one; sizes take k, m, g):\n"                                           \
     "  --timeout SECONDS   wall time of one cell            [60]\n"                                \
     "  --cpu SECONDS       CPU time of one cell             [none]\n"                              \
     "  --memory SIZE       everything in the box together   [1g]\n"                                \
-    "  --disk SIZE         bytes in the workspace           [512m]\n"                              \
-    "  --files N           files in the workspace           [10000]\n"                             \
+    "  --disk SIZE         bytes in the workspace           [512m]\n" files                        \
     "  --pids N            processes and threads            [64]\n"                                \
     "  --output SIZE       text kept of one cell            [1m]\n"                                \
     "  --cpus N            share of cores                   [1]\n"
+#define OPTIONS_LIMITS_HELP                                                                        \
+    OPTIONS_LIMITS_HELP_WITH("  --files N           files in the workspace           [10000]\n")

@@ -11,20 +11,18 @@
 #include <unistd.h>
 
 #include "asker/asker.h"
+#include "base/buf.h"
 #include "base/fd.h"
 #include "cli/cli.h"
-#include "cli/environment.h"
-#include "cli/options.h"
-#include "cli/usual.h"
 #include "cli/failed.h"
-#include "guest/owner.h"
+#include "cli/keeping.h"
+#include "cli/options.h"
 #include "gate/authority.h"
 #include "gate/config.h"
 #include "gate/confine.h"
 #include "gate/gate.h"
 #include "gate/state_dir.h"
 #include "gate/store.h"
-#include "keeper/keeper.h"
 
 const char serve_help[] =
     "usage: retort serve [OPTION]…\n"
@@ -52,10 +50,7 @@ struct server {
     bool loopback;
     char address[128];          /* as in a URL */
     char token[TOKEN_TEXT_MAX]; /* "": people have their own */
-    struct environment environments[CONFIG_LIST];
-    unsigned n_environments;
-    struct keeper keeper;
-    struct vessel *vessel;
+    struct keeping keeping;
     int asker_fd; /* -1: there is no model */
 };
 
@@ -230,40 +225,6 @@ static int look_for_tokens(struct server *s, struct err *e)
 
 /* ---- starting ---- */
 
-static int load_environments(struct server *s, struct err *e)
-{
-    const char *preload = s->config.preload ? s->config.preload : USUAL_MODULES;
-
-    if (strcmp(preload, "none") == 0)
-        preload = "";
-    for (; s->config.environments[s->n_environments]; s->n_environments++)
-        if (environment_load(s->config.environments[s->n_environments], preload, s->config.wheels,
-                             &s->environments[s->n_environments], e) < 0)
-            return -1;
-    return 0;
-}
-
-/* Ended sessions have their boxes for a moment longer. */
-static unsigned boxes_at_once(const struct config *c, unsigned n_environments)
-{
-    unsigned sessions = c->max_sessions + c->max_runs;
-    return sessions + sessions / 2 + n_environments * (c->pool + c->blanks) + 16;
-}
-
-static int start_keeper(struct server *s, struct err *e)
-{
-    const struct keeper_options options = {
-        .environments = s->environments,
-        .n_environments = s->n_environments,
-        .limits = s->config.limits,
-        .boxes = boxes_at_once(&s->config, s->n_environments),
-        .pool = s->config.pool,
-        .blanks = s->config.blanks,
-    };
-
-    return owner_keep(&options, &s->keeper, &s->vessel, e);
-}
-
 /* Only where a model is named on purpose: each question costs its owner. It is a client of ours, by loopback where
  * we listen everywhere. */
 static int start_asker(struct server *s, struct err *e)
@@ -275,7 +236,7 @@ static int start_asker(struct server *s, struct err *e)
                                           .cells = s->config.ask_cells,
                                           .tokens = s->config.ask_tokens,
                                           .time_s = s->config.ask_time_s,
-                                          .root = s->keeper.facts.root};
+                                          .root = s->keeping.keeper.facts.root};
 
     return s->config.model || s->config.model_config ? asker_start(&options, &s->asker_fd, e) : 0;
 }
@@ -285,8 +246,8 @@ static int confine(struct server *s, struct err *e)
     uid_t uid = geteuid();
     gid_t gid = getegid();
 
-    if (s->keeper.facts.root && (confine_user(s->config.user, &uid, &gid, e) < 0 ||
-                                 state_dir_give(s->state, uid, gid, e) < 0))
+    if (s->keeping.keeper.facts.root && (confine_user(s->config.user, &uid, &gid, e) < 0 ||
+                                         state_dir_give(s->state, uid, gid, e) < 0))
         return -1;
     return confine_gate(s->state, uid, gid, e);
 }
@@ -331,10 +292,9 @@ static void on_ready(void *ctx)
 static int serve(struct server *s, struct err *e)
 {
     struct gate_start start = {
-        .config = &s->config, .vessel = s->vessel, .ready = on_ready, .ctx = s};
+        .config = &s->config, .vessel = s->keeping.vessel, .ready = on_ready, .ctx = s};
 
-    for (unsigned i = 0; i < s->n_environments; i++)
-        start.environments[i] = s->environments[i].name;
+    keeping_name(&s->keeping, start.environments);
     start.listen_fd = fd_steal(&s->listen_fd);
     start.asker_fd = fd_steal(&s->asker_fd);
     int r = gate_serve(&start, e);
@@ -344,11 +304,10 @@ static int serve(struct server *s, struct err *e)
 
 static void stop(struct server *s)
 {
-    owner_let_go(&s->keeper, s->vessel);
+    keeping_stop(&s->keeping);
     fd_close(&s->listen_fd);
     fd_close(&s->asker_fd);
-    for (unsigned i = 0; i < s->n_environments; i++)
-        environment_done(&s->environments[i]);
+    keeping_done(&s->keeping);
     free(s->state);
     config_done(&s->config);
 }
@@ -366,13 +325,13 @@ int verb_serve(int argc, char **argv)
         return 0;
     }
     open_notify();
-    int r = load_environments(&s, &e);
+    int r = keeping_load(&s.keeping, &s.config, &e);
     if (r == 0)
         r = open_port(&s, &e);
     if (r == 0)
         r = state_dir(s.config.state, true, &s.state, &e);
     if (r == 0)
-        r = start_keeper(&s, &e);
+        r = keeping_start(&s.keeping, &s.config, &e);
     if (r == 0)
         r = start_asker(&s, &e);
     if (r == 0)

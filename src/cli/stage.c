@@ -621,4 +621,5 @@ void stage_answer(struct stage *s, const char *text)
     if (!s->out->tty[1])
         write_plain(s, text);
     s->said.len = 0;
+    s->begun = false; /* what is above the next one is not ours */
 }

@@ -37,6 +37,8 @@ struct wish {
 
 struct pixels {
     unsigned width, height;
+    size_t
+        stride; /* bytes of a row: a multiple of four, or chafa takes the rows to be shorter than they are */
     uint8_t *rgb;
 };
 
@@ -92,7 +94,8 @@ static int confine(void)
 
 static uint8_t *make_room(struct pixels *p)
 {
-    p->rgb = calloc((size_t)p->width * p->height, 3);
+    p->stride = ((size_t)p->width * 3 + 3) & ~(size_t)3;
+    p->rgb = calloc(p->height, p->stride);
     return p->rgb;
 }
 
@@ -114,7 +117,7 @@ static int decode_png(const uint8_t *data, size_t len, struct pixels *ret)
     ret->height = image.height;
     image.format = PNG_FORMAT_RGB;
     int good = fits(ret->width, ret->height) && make_room(ret) &&
-               png_image_finish_read(&image, &white, ret->rgb, 0, NULL);
+               png_image_finish_read(&image, &white, ret->rgb, (png_int_32)ret->stride, NULL);
     png_image_free(&image);
     return good ? 0 : -1;
 }
@@ -149,7 +152,7 @@ static int read_jpeg(struct jpeg_decompress_struct *d, struct pixels *ret)
         return -1;
     jpeg_start_decompress(d);
     while (d->output_scanline < d->output_height) {
-        JSAMPROW row = ret->rgb + (size_t)d->output_scanline * ret->width * 3;
+        JSAMPROW row = ret->rgb + d->output_scanline * ret->stride;
         jpeg_read_scanlines(d, &row, 1);
     }
     return 0;
@@ -272,7 +275,7 @@ static int draw(const struct wish *w, const struct pixels *p)
     ChafaCanvas *canvas = chafa_canvas_new(configure(w, p));
 
     chafa_canvas_draw_all_pixels(canvas, CHAFA_PIXEL_RGB8, p->rgb, (int)p->width, (int)p->height,
-                                 (int)p->width * 3);
+                                 (int)p->stride);
     GString *drawing = chafa_canvas_print(canvas, sequences(w));
     return write_all(drawing->str, drawing->len);
 }

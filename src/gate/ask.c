@@ -185,6 +185,23 @@ int ask_summary(struct request *r, const json_t *summary, unsigned *ret)
     return 0;
 }
 
+int ask_pictures(struct request *r, const json_t *pictures, unsigned *ret)
+{
+    json_int_t n = json_integer_value(pictures);
+
+    *ret = 0;
+    if (!pictures || json_is_null(pictures))
+        return 0;
+    if (!json_is_integer(pictures) || n < PICTURES_LEAST || n > PICTURES_MOST) {
+        reply_error(r, 400, "bad_request",
+                    "\"pictures\" is how many pixels their longer side may have, %d to %d",
+                    PICTURES_LEAST, PICTURES_MOST);
+        return -1;
+    }
+    *ret = (unsigned)n;
+    return 0;
+}
+
 int ask_code(struct request *r, const json_t *body, const char **ret, size_t *ret_len)
 {
     const json_t *code = json_object_get(body, "code");

@@ -33,7 +33,8 @@ static int ask_on_error(struct request *r, const struct live *l, const json_t *o
 
 void call_cell_new(struct request *r)
 {
-    static const char *const members[] = {"code", "timeout", "on_error", "summary", NULL};
+    static const char *const members[] = {"code",    "timeout",  "on_error",
+                                          "summary", "pictures", NULL};
     json_t *body = ask_object(r, members);
     struct job_order o = {.kind = JOB_CELL};
 
@@ -44,6 +45,7 @@ void call_cell_new(struct request *r)
         ask_timeout(r, json_object_get(body, "timeout"), r->gate->config->max.timeout_ms,
                     &o.timeout_ms) == 0 &&
         ask_summary(r, json_object_get(body, "summary"), &o.summary) == 0 &&
+        ask_pictures(r, json_object_get(body, "pictures"), &o.pictures) == 0 &&
         ask_on_error(r, l, json_object_get(body, "on_error"), &o.undo) == 0 &&
         holder_begins_cell(r) == 0)
         job_add(l, r, &o);

@@ -13,6 +13,8 @@
 #include "base/clock.h"
 #include "gate/calls.h"
 #include "gate/headers.h"
+#include "gate/inner.h"
+#include "gate/mcp/mcp.h"
 #include "gate/zip.h"
 
 #define BLOCK (64u << 10)
@@ -98,6 +100,12 @@ static void send_range(struct fetch *f, const struct file_answer *a)
     char text[80];
     int part = range ? header_range(range, a->size, &first, &last) : 0;
 
+    if (r->inner) {
+        json_t *file = file_json(f->path, a->size, a->mtime_ns);
+        transfer_over(&f->t);
+        inner_reply_file(r, file, a->fd, a->size);
+        return;
+    }
     if (part < 0) {
         close(a->fd);
         transfer_over(&f->t);
@@ -158,6 +166,7 @@ static void on_deleted(void *ctx, const struct file_answer *a)
         failed(t, a->e);
         return;
     }
+    mcp_list_changed(r->gate, r->holder, "resources");
     transfer_over(t);
     reply_empty(r, 204);
 }

@@ -20,7 +20,7 @@ struct run {
     struct limits limits;
     unsigned environment;
     uint64_t timeout_ms;
-    unsigned summary;
+    unsigned summary, pictures;
     json_t *body;
     void *file; /* the member of "files" that is on its way; json_object_iter */
     struct upload upload;
@@ -149,7 +149,8 @@ static void start_cell(struct run *w)
                                 .code = json_string_value(code),
                                 .len = json_string_length(code),
                                 .timeout_ms = w->timeout_ms,
-                                .summary = w->summary};
+                                .summary = w->summary,
+                                .pictures = w->pictures};
     job_add(l, r, &o);
     run_free(w);
     if (!l->running) /* it could not be begun, and has been answered */
@@ -284,8 +285,8 @@ static void wait_turn(struct run *w)
 
 void call_run(struct request *r)
 {
-    static const char *const members[] = {"code",        "files",   "limits", "timeout",
-                                          "environment", "summary", NULL};
+    static const char *const members[] = {"code",        "files",   "limits",   "timeout",
+                                          "environment", "summary", "pictures", NULL};
     struct gate *g = r->gate;
     json_t *body = ask_object(r, members);
     struct run w = {
@@ -300,6 +301,7 @@ void call_run(struct request *r)
         ask_timeout(r, json_object_get(body, "timeout"), g->config->max.timeout_ms, &w.timeout_ms) <
             0 ||
         ask_summary(r, json_object_get(body, "summary"), &w.summary) < 0 ||
+        ask_pictures(r, json_object_get(body, "pictures"), &w.pictures) < 0 ||
         ask_environment(r, json_object_get(body, "environment"), &w.environment) < 0 ||
         check_files(r, json_object_get(body, "files")) < 0 || holder_begins_cell(r) < 0 ||
         ask_room(r, &w.limits) < 0) {

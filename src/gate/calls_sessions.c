@@ -9,19 +9,13 @@
 
 /* ---- making one ---- */
 
-static void on_opened(struct live *l, const struct err *e)
+static void on_standing(struct live *l)
 {
     struct request *r = l->creator;
     struct err why;
     char location[sizeof("/v1/sessions/") + SESSION_ID_MAX];
 
     l->creator = NULL;
-    if (e) {
-        log_line("session error=\"%s\"", e->text);
-        reply_later(r, 503, 5, "no_box", "no box could be made: %s", e->text);
-        live_end(l, "crashed");
-        return;
-    }
     live_touch(l);
     if (live_record(l, &why) < 0) {
         reply_store_failed(r, &why);
@@ -31,6 +25,20 @@ static void on_opened(struct live *l, const struct err *e)
     snprintf(location, sizeof(location), "/v1/sessions/%s", l->id);
     request_unwork(r);
     reply_json_at(r, 201, location, live_json(l));
+}
+
+static void on_opened(struct live *l, const struct err *e)
+{
+    struct request *r = l->creator;
+
+    if (!e) {
+        given_put(l, on_standing);
+        return;
+    }
+    l->creator = NULL;
+    log_line("session error=\"%s\"", e->text);
+    reply_later(r, 503, 5, "no_box", "no box could be made: %s", e->text);
+    live_end(l, "crashed");
 }
 
 static void on_creator_gone(void *work)

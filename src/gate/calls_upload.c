@@ -10,6 +10,7 @@
 
 #include "gate/calls.h"
 #include "gate/headers.h"
+#include "gate/mcp/mcp.h"
 #include "gate/multipart.h"
 
 static int content_length(struct request *r, uint64_t *ret)
@@ -72,6 +73,7 @@ static void on_stat(void *ctx, const struct file_answer *a)
     close(a->fd);
     json_t *file = file_json(p->path, a->size, a->mtime_ns);
     bool existed = p->existed;
+    live_file_changed(p->t.live, p->path, existed ? "changed" : "created");
     transfer_over(&p->t);
     reply_json(r, existed ? 200 : 201, file);
 }
@@ -210,6 +212,7 @@ static void form_done(struct form *f)
     struct request *r = f->t.request;
     json_t *files = json_incref(f->files);
 
+    mcp_files_changed(r->gate, r->holder, f->t.live->id, files);
     transfer_over(&f->t);
     if (json_array_size(files) > 0) {
         reply_json(r, 201, page_json(files, NULL));

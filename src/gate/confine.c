@@ -229,12 +229,12 @@ static int load_filter(struct err *e)
 int confine_gate(const char *dir, uid_t uid, gid_t gid, struct err *e)
 {
     static const char *const read[] = {"/proc/self", NULL}; /* for metrics */
-    static const char *const write[] = {".", NULL};
-    const struct landlock_places places = {.read = read, .write = write};
+    static const char *const write[] = {".", NULL}, *const none[] = {NULL};
+    const struct landlock_places places = {.read = read, .write = dir ? write : none};
 
     /* While we may still walk there: its parents may be closed to the gate's user. */
-    if (chdir(dir) < 0)
-        return err_set(e, errno, "cannot go to %s", dir);
+    if (chdir(dir ? dir : "/") < 0)
+        return err_set(e, errno, "cannot go to %s", dir ? dir : "/");
     umask(077);
     /* An ordinary user has no capability to give up, and may not even try. */
     if (geteuid() == 0 && (identity_become(uid, gid, true, e) < 0 || identity_drop(e) < 0))

@@ -22,7 +22,9 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "gate/inner.h"
 #include "gate/inside.h"
+#include "gate/mcp/server.h"
 
 #define EVENTS 64
 #define IDLE_TURNS 16
@@ -78,7 +80,9 @@ static void check_tokens(struct gate *g)
     struct err e;
 
     for (struct holder *h = g->holders; h; h = h->next)
-        if (h->sessions > 0 && store_token_alive(g->store, h->token.id, &e) == 0) {
+        if ((h->sessions > 0 || mcp_has(g, h)) &&
+            store_token_alive(g->store, h->token.id, &e) == 0) {
+            mcp_end_of(g, h);
             runs_refuse_of(h);
             lives_end_of(g, h, "deleted");
         }
@@ -116,7 +120,7 @@ static void tick(struct gate *g)
     int64_t now = clock_wall_ms(), next = now + 60000, at;
 
     g->armed_ms = INT64_MAX;
-    if (g->n_lives > 0) {
+    if (g->n_lives > 0 || mcp_has(g, NULL)) {
         if (now >= g->token_check_ms || now < g->token_check_ms - TOKENS_MS) {
             check_tokens(g);
             g->token_check_ms = now + TOKENS_MS;
@@ -130,7 +134,11 @@ static void tick(struct gate *g)
     next = at < next ? at : next;
     at = clients_tick(g, now);
     next = at < next ? at : next;
+    at = mcp_tick(g, now);
+    next = at < next ? at : next;
     at = streams_tick(now);
+    next = at < next ? at : next;
+    at = mcp_runs_tick(now);
     next = at < next ? at : next;
     if (g->draining)
         next = now + 50;
@@ -162,6 +170,7 @@ static void drain(struct gate *g)
     runs_refuse(g);
     environments_refuse();
     questions_refuse();
+    mcp_drain(g);
     for (struct live *l = g->lives; l; l = l->next)
         jobs_refuse(l, 503, "draining", "the server is about to stop; try again soon");
     gate_arm(g, clock_wall_ms() + 1);
@@ -174,8 +183,8 @@ static void on_signal(struct watch *w, uint32_t events)
     (void)events;
 
     while (read(w->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-        if (g->draining)
-            g->stopping = true;
+        if (g->draining || !g->http)
+            g->stopping = true; /* nobody waits for whoever speaks with one program alone */
         else
             drain(g);
     }
@@ -194,7 +203,7 @@ static bool drained(struct gate *g)
 {
     int64_t now = clock_wall_ms();
 
-    if (g->stopping)
+    if (g->stopping || mcp_stdio_is_over(g))
         return true;
     if (!g->draining)
         return false;
@@ -230,8 +239,10 @@ int gate_turn(struct gate *g, int most_ms, struct err *e)
 {
     g->idle_turns++;
     requests_go_on(g);
+    inner_turn(g); /* before HTTP, which sends what comes of it */
     int wait_ms = http_turn(g);
-    if (g->yielding) {
+    bool more = mcp_stdio_turn(g);
+    if (more || g->inner_due || g->yielding) {
         wait_ms = 0;
         g->idle_turns = 0; /* they work, though nothing may come of it for a while */
     }
@@ -286,6 +297,8 @@ void gate_close(struct gate *g)
     lives_end_all(g, "restart");
     if (g->http)
         http_stop(g);
+    mcp_close(g);
+    inner_close(g);
     while (g->lives) /* cells that were still running */
         live_ended(g->lives);
     close(g->timer_watch.fd);
@@ -317,22 +330,43 @@ static int open_store(struct gate *g, struct err *e)
     return 0;
 }
 
+/* Nothing that is said on standard input is kept for longer than we live: the records are in memory. The program at
+ * the other end may do what the person who started it may. */
+static int open_stdio(struct gate *g, const struct gate_start *start, struct err *e)
+{
+    char text[TOKEN_TEXT_MAX];
+    struct token token;
+
+    if (store_token_local(g->store, text, e) < 0 ||
+        store_token_find(g->store, text, strlen(text), &token, e) < 0)
+        return -1;
+    mcp_stdio_open(g, holder_get(g, &token), start->in_fd, start->out_fd);
+    return 0;
+}
+
 int gate_open(struct gate *g, const struct gate_start *start, struct err *e)
 {
+    bool http = start->listen_fd >= 0;
+
     *g = (struct gate){
         .config = start->config,
         .environments = start->environments,
         .vessel = start->vessel,
         .asker_fd = start->asker_fd,
+        .state_fd = -1,
+        .files = start->files,
+        .n_files = start->n_files,
         .armed_ms = INT64_MAX,
         .http_watch = {-1, on_http},
         .vessel_watch = {-1, on_vessel},
         .signal_watch = {-1, on_signal},
         .timer_watch = {-1, on_timer},
     };
-    if (open_store(g, e) < 0)
+    if ((http ? open_store(g, e) : store_open_memory(&g->store, e)) < 0)
         return -1;
-    if (open_watches(g, e) < 0 || http_start(g, start->listen_fd, e) < 0) {
+    mcp_open(g);
+    if (open_watches(g, e) < 0 ||
+        (http ? http_start(g, start->listen_fd, e) : open_stdio(g, start, e)) < 0) {
         gate_close(g);
         return -1;
     }
@@ -348,7 +382,8 @@ int gate_serve(const struct gate_start *start, struct err *e)
 
     if (r < 0)
         return -1;
-    start->ready(start->ctx);
+    if (start->ready)
+        start->ready(start->ctx);
     while ((r = gate_turn(&gate, -1, e)) > 0)
         ;
     gate_close(&gate);

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "gate/headers.h"
+#include "gate/inner.h"
 #include "gate/inside.h"
 
 /* Of one connection: headers have to fit in it, and half of it is what one read of a body can take. All of it
@@ -34,11 +35,15 @@
 
 const char *request_header(struct request *r, const char *name)
 {
+    if (r->inner)
+        return inner_header(r, name);
     return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
 }
 
 const char *request_query(struct request *r, const char *name)
 {
+    if (r->inner)
+        return inner_query(r, name);
     return MHD_lookup_connection_value(r->connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
@@ -54,7 +59,7 @@ void request_unwork(struct request *r)
     r->work = NULL;
 }
 
-static void abandon(struct request *r)
+void request_abandon(struct request *r)
 {
     void (*tell)(void *) = r->abandon;
     void *work = r->work;
@@ -77,7 +82,7 @@ static void on_hangup(struct watch *w, uint32_t events)
 
     if (r && r->suspended) {
         r->gone = true;
-        abandon(r);
+        request_abandon(r);
         request_resume(r);
         return;
     }
@@ -97,6 +102,8 @@ static void suspend(struct request *r)
 void request_resume(struct request *r)
 {
     r->stalled = false;
+    if (r->inner)
+        inner_resume(r);
     if (!r->suspended)
         return;
     r->suspended = false;
@@ -147,7 +154,7 @@ void request_kick(struct request *r)
 
 void request_reply(struct request *r, unsigned status, struct MHD_Response *response)
 {
-    assert_that(!r->response && !r->queued);
+    assert_that(!r->inner && !r->response && !r->queued);
     request_unwork(r);
     r->response = response;
     r->status = status;
@@ -159,6 +166,8 @@ static void allow_page(struct request *r)
 {
     MHD_add_response_header(r->response, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_ORIGIN, r->origin);
     MHD_add_response_header(r->response, MHD_HTTP_HEADER_VARY, "Origin");
+    MHD_add_response_header(r->response, MHD_HTTP_HEADER_ACCESS_CONTROL_EXPOSE_HEADERS,
+                            "Mcp-Session-Id");
 }
 
 static enum MHD_Result queue(struct request *r)
@@ -191,8 +200,7 @@ static enum MHD_Result count_one(void *ctx, enum MHD_ValueKind kind, const char 
     return MHD_YES;
 }
 
-/* Two of what there is one of are a way to tell two of us different things. */
-static unsigned count_headers(struct request *r, const char *name)
+unsigned request_count_headers(struct request *r, const char *name)
 {
     struct count c = {.name = name};
 
@@ -208,7 +216,7 @@ static int check_page(struct request *r)
     const char *origin = request_header(r, MHD_HTTP_HEADER_ORIGIN);
     char *const *hosts = r->gate->config->hosts;
 
-    if (count_headers(r, MHD_HTTP_HEADER_HOST) > 1) {
+    if (request_count_headers(r, MHD_HTTP_HEADER_HOST) > 1) {
         reply_error(r, 400, "bad_request", "a request has one host");
         return -1;
     }
@@ -313,7 +321,7 @@ static int check_body(struct request *r)
     const char *coding = request_header(r, MHD_HTTP_HEADER_TRANSFER_ENCODING);
     const char *type = request_header(r, MHD_HTTP_HEADER_CONTENT_TYPE);
 
-    if (count_headers(r, MHD_HTTP_HEADER_CONTENT_LENGTH) > 1 || (length && coding)) {
+    if (request_count_headers(r, MHD_HTTP_HEADER_CONTENT_LENGTH) > 1 || (length && coding)) {
         reply_error(r, 400, "bad_request", "a body has one length, or chunks");
         return -1;
     }
@@ -452,24 +460,27 @@ static void *on_uri(void *ctx, const char *uri, struct MHD_Connection *connectio
     return r;
 }
 
-/* It is over, and so is whatever was done for it. */
-static void complete(struct request *r, bool whole)
+void request_done(struct request *r)
 {
-    struct gate *g = r->gate;
-
-    r->client->request = NULL;
-    r->client->idle_ms = clock_now_ms();
-    unyield(r);
-    abandon(r);
-    count_request(r, whole || r->queued ? r->status : 0);
-    if (r->response)
-        MHD_destroy_response(r->response);
+    request_abandon(r);
     request_holds_nothing(r);
-    g->n_requests--;
+    r->gate->n_requests--;
     buf_done(&r->body);
     for (unsigned i = 0; i < PARAMS; i++)
         free(r->params[i]);
     free(r->uri);
+}
+
+static void complete(struct request *r, bool whole)
+{
+    r->client->request = NULL;
+    r->client->idle_ms = clock_now_ms();
+    unyield(r);
+    request_abandon(r);
+    count_request(r, whole || r->queued ? r->status : 0);
+    if (r->response)
+        MHD_destroy_response(r->response);
+    request_done(r);
     free(r);
 }
 
@@ -574,6 +585,8 @@ int http_turn(struct gate *g)
 {
     MHD_UNSIGNED_LONG_LONG wait;
 
+    if (!g->http)
+        return -1;
     MHD_run(g->http);
     if (MHD_get_timeout(g->http, &wait) != MHD_YES)
         return -1;
@@ -582,7 +595,7 @@ int http_turn(struct gate *g)
 
 void http_stop_accepting(struct gate *g)
 {
-    int fd = MHD_quiesce_daemon(g->http);
+    int fd = g->http ? MHD_quiesce_daemon(g->http) : -1;
 
     if (fd >= 0)
         close(fd);

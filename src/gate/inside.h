@@ -10,8 +10,11 @@
  *   jobs.c      cells and other turns of a session, one at a time
  *   journal.c   what of a cell is kept
  *   stream.c    a cell as server-sent events
+ *   inner.c     calls of our own API that other parts of the gate make (inner.h)
  *   calls_ask.c questions for a model, which another process answers
  *   calls_*.c   the handlers, by subject
+ *   mcp/        the same for agents, as the Model Context Protocol has it (mcp/mcp.h)
+ *   given.c     files that every new session begins with
  *   holder.c    what each token has in use, and may
  *   metrics.c   counters
  *   store…      what outlives a session (store.h)
@@ -24,7 +27,7 @@
  * Whoever works for a request that waits registers in it (request_work), so that he hears when the client
  * has gone away. Invariants:
  *  1. A request is freed in libmicrohttpd's completion callback and nowhere else, and libmicrohttpd runs
- *     only at one place of the loop. So pointers to requests stay good while events are handled.
+ *     only at one place of the loop; an inner one is freed at another (inner_turn). So pointers to requests stay good while events are handled.
  *  2. A request is answered at most once; afterwards `work` is empty.
  *  3. A live session's jobs and transfers point to their requests and the other way round; whoever
  *     ends first unhooks both.
@@ -131,6 +134,10 @@ struct gate {
     unsigned n_runs, n_waiting; /* one-shot runs: under way, and before their turn */
     struct client *clients;
     struct request *yielding;
+    struct mcp_server *mcp;
+    const struct gate_file *files; /* that every new session begins with */
+    unsigned n_files;
+    struct inner *inners, *inner_due; /* all, and those that have something to do */
     struct holder *holders;
     struct counters counters; /* of all tokens, also those that are gone */
     unsigned n_requests;      /* not completed yet */
@@ -189,6 +196,7 @@ struct client {
 
 struct request {
     struct gate *gate;
+    struct inner *inner; /* NULL: it came over a connection: */
     struct client *client;
     struct MHD_Connection *connection;
     char *uri; /* raw, with its query */
@@ -255,6 +263,9 @@ void request_answer_holds(struct request *r, uint64_t *held, uint64_t now);
 
 /* A header, or NULL. */
 const char *request_header(struct request *r, const char *name);
+/* How many headers of this name there are: two of what there is one of are a way to tell two of us different
+ * things. */
+unsigned request_count_headers(struct request *r, const char *name);
 /* The token that it came with, as text; or NULL. */
 const char *request_token(struct request *r);
 /* A query parameter, decoded, or NULL. */
@@ -262,6 +273,10 @@ const char *request_query(struct request *r, const char *name);
 void request_work(struct request *r, void (*abandon)(void *work), void *work);
 /* The work is done, or given up: nobody is to be told. */
 void request_unwork(struct request *r);
+/* Nobody wants the answer any more: whoever works for it is told. */
+void request_abandon(struct request *r);
+/* It is over, and so is whatever was done for it; all that it holds is freed, but not *r. */
+void request_done(struct request *r);
 /* Take the answer; whoever waits is woken. */
 void request_reply(struct request *r, unsigned status, struct MHD_Response *response);
 /* The sink can go on, or an answer's reader has more to give. */
@@ -318,6 +333,8 @@ json_t *ask_object(struct request *r, const char *const *members);
 int ask_limits(struct request *r, const json_t *limits, struct limits *ret);
 /* Bytes that the summary of a cell may have. */
 int ask_summary(struct request *r, const json_t *summary, unsigned *ret);
+/* Pixels that the longer side of a picture may have; 0 when absent. */
+int ask_pictures(struct request *r, const json_t *pictures, unsigned *ret);
 /* "timeout" of a cell in ms: 0 when absent. */
 int ask_timeout(struct request *r, const json_t *timeout, uint64_t max_ms, uint64_t *ret);
 int ask_code(struct request *r, const json_t *body, const char **ret, size_t *ret_len);
@@ -357,6 +374,7 @@ struct live {
     uint32_t parent_n;
     struct forking *forking; /* it is being made, with others */
     struct request *creator; /* waits for the box */
+    struct given *given;     /* files that are put into it before that hears of it */
     struct run *run;         /* a one-shot run before its cell */
     struct request *deleter; /* waits for its end */
     void (*opened)(struct live *l, const struct err *e);
@@ -402,6 +420,7 @@ struct job {
     size_t code_len;
     uint64_t timeout_ms;
     unsigned summary;    /* bytes */
+    unsigned pictures;   /* pixels; 0: as they are */
     uint32_t to;         /* of a rollback */
     bool undo;           /* a cell that fails leaves no trace */
     struct cell *failed; /* it has failed, and is being undone */
@@ -416,6 +435,7 @@ struct job_order {
     size_t len;
     uint64_t timeout_ms;
     unsigned summary; /* of a cell */
+    unsigned pictures;
     uint32_t to;
     bool undo;
     struct trial *trial; /* taken over */
@@ -461,6 +481,11 @@ void stream_fail(struct stream *s, const char *why);
  * dead; when the next is due. */
 int64_t streams_tick(int64_t now_ms);
 
+/* ---- MCP (mcp/mcp.h) ---- */
+
+/* What cells wrote is told to those who asked for it; when there is more to tell (mcp/tool_run.c). */
+int64_t mcp_runs_tick(int64_t now_ms);
+
 /* ---- one-shot runs (calls_run.c) ---- */
 
 /* Runs that wait get the free turns. */
@@ -498,6 +523,8 @@ void transfer_sending(struct transfer *t);
 /* What a file's failure is to a client. */
 void reply_file_failed(struct request *r, const struct err *e, bool writing);
 json_t *file_json(const char *path, uint64_t size, uint64_t mtime_ns);
+/* A client did this ("created", "changed", "deleted") to a file: whoever listens is told. */
+void live_file_changed(const struct live *l, const char *path, const char *change);
 void live_end_transfers(struct live *l);
 
 /* Contents on their way into a box, in pieces. */
@@ -520,6 +547,12 @@ size_t upload_write(struct upload *u, const char *data, size_t len);
 void upload_finish(struct upload *u);
 /* Leave nothing behind. Also right for one that is closed or was never started. */
 void upload_cancel(struct upload *u);
+
+/* ---- files that every new session begins with (given.c) ---- */
+
+/* Copy them into this one; `done` is called, now or later, unless it ends before. */
+void given_put(struct live *l, void (*done)(struct live *l));
+void given_stop(struct live *l);
 
 /* ---- the log (log.c) ---- */
 

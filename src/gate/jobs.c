@@ -8,8 +8,10 @@
 
 #include "base/clock.h"
 #include "gate/headers.h"
+#include "gate/inner.h"
 #include "gate/inside.h"
 #include "gate/journal.h"
+#include "gate/mcp/mcp.h"
 #include "session/cell_json.h"
 
 #define VARIABLES_MS 10000
@@ -77,6 +79,7 @@ int job_add(struct live *l, struct request *r, const struct job_order *o)
                       .code_len = o->len,
                       .timeout_ms = o->timeout_ms,
                       .summary = o->summary,
+                      .pictures = o->pictures,
                       .to = o->to,
                       .undo = o->undo,
                       .trial = o->trial};
@@ -137,6 +140,7 @@ static int begin(struct live *l, const struct job *j, struct err *e)
     case JOB_CELL:
         break;
     }
+    session_pictures(l->session, j->pictures);
     return j->undo ? session_run_undoable(l->session, j->code, j->code_len, j->timeout_ms, e)
                    : session_run(l->session, j->code, j->code_len, j->timeout_ms, e);
 }
@@ -203,6 +207,7 @@ void job_record(struct live *l, struct job *j, struct cell *c)
 
     cell_json_add_end(cell, c);
     json_add(&text, cell);
+    mcp_files_changed(l->gate, l->holder, l->id, json_object_get(cell, "files"));
     record(l, j, cell, c->n, &text);
     buf_done(&text);
     json_decref(cell);
@@ -216,15 +221,27 @@ static void answer_cell(struct live *l, struct job *j, struct cell *c)
     cell_json_add_end(cell, c);
     json_add(&text, cell);
     count_cell(l->holder, c);
+    if (!l->once)
+        mcp_files_changed(l->gate, l->holder, l->id, json_object_get(cell, "files"));
     if (j->stream) {
         request_unwork(j->request);
         stream_end(j->stream, cell, &text);
     }
-    if (!l->once)
-        record(l, j, cell, c->n, &text);
-    if (j->request && !j->stream) {
+    struct request *r = j->stream ? NULL : j->request;
+    bool inner = r && r->inner;
+    if (!l->once) {
+        /* The journal cuts its own: an inner call gets this very object. */
+        bool copy = inner && text.len > journal_room(l);
+        json_t *kept = copy ? json_deep_copy(cell) : json_incref(cell);
+        record(l, j, kept, c->n, &text);
+        json_decref(kept);
+    }
+    if (inner) {
+        request_answer_holds(r, &r->answer_held, text.len);
+        reply_json(r, 200, json_incref(cell));
+    } else if (r) {
         buf_add(&text, "\n", 1);
-        reply_text(j->request, 200, "application/json", &text);
+        reply_text(r, 200, "application/json", &text);
     }
     buf_done(&text);
     json_decref(cell);
@@ -236,6 +253,8 @@ static void answer_rollback(struct live *l, struct job *j, const struct cell *c)
     struct request *r = j->request;
 
     j->request = NULL;
+    if (c->restored)
+        mcp_list_changed(l->gate, l->holder, "resources"); /* files went back too */
     if (!r)
         return;
     if (c->restored)
@@ -278,8 +297,12 @@ static void on_text(void *ctx, struct session *s, enum output_kind kind, const c
     struct live *l = ctx;
     (void)s;
 
-    if (l->running && l->running->stream)
-        stream_text(l->running->stream, kind, text, len);
+    const struct job *j = l->running;
+
+    if (j && j->stream)
+        stream_text(j->stream, kind, text, len);
+    else if (j && j->request && j->request->inner && j->kind == JOB_CELL)
+        inner_wrote(j->request, text, len);
 }
 
 static void on_display(void *ctx, struct session *s, const struct output *o)

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "gate/inside.h"
+#include "gate/mcp/mcp.h"
 
 #define ID_BYTES 18
 
@@ -220,6 +221,8 @@ static void finish(struct live *l)
         store_session_end(g->store, l->id, l->ending, clock_wall_ms(), &e) < 0)
         log_line("store error=\"%s\"", e.text);
     unlist(l);
+    if (!l->once && l->open)
+        mcp_list_changed(g, l->holder, "resources"); /* its files are gone with it */
     job_free(
         l->running); /* under way when the server leaves: candidates are sessions, and counted */
     l->running = NULL;
@@ -246,6 +249,7 @@ void live_end(struct live *l, const char *reason)
         run_ended(l->run, reason);
     if (l->forking)
         forking_lost(l);
+    given_stop(l);
     if (l->creator) {
         struct request *r = l->creator;
         l->creator = NULL;

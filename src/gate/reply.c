@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "gate/inner.h"
 #include "gate/inside.h"
 #include "session/cell_json.h"
 #include "session/utf8.h"
@@ -47,7 +48,10 @@ void reply_empty(struct request *r, unsigned status)
 {
     struct buf none = {0};
 
-    request_reply(r, status, response_buffer(r, &none, NULL));
+    if (r->inner)
+        inner_reply(r, status, NULL);
+    else
+        request_reply(r, status, response_buffer(r, &none, NULL));
 }
 
 void reply_preflight(struct request *r, const char *methods)
@@ -57,7 +61,8 @@ void reply_preflight(struct request *r, const char *methods)
 
     response_header(response, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_METHODS, methods);
     response_header(response, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_HEADERS,
-                    "Authorization, X-API-Key, Content-Type, Range");
+                    "Authorization, X-API-Key, Content-Type, Range, MCP-Protocol-Version, "
+                    "Mcp-Session-Id, Mcp-Method, Mcp-Name, Mcp-Param-Session, Last-Event-ID");
     response_header(response, MHD_HTTP_HEADER_ACCESS_CONTROL_MAX_AGE, "600");
     request_reply(r, 204, response);
 }
@@ -86,28 +91,43 @@ static struct MHD_Response *json_response(struct request *r, json_t *body)
 
 void reply_json(struct request *r, unsigned status, json_t *body)
 {
-    request_reply(r, status, json_response(r, body));
+    if (r->inner)
+        inner_reply(r, status, body);
+    else
+        request_reply(r, status, json_response(r, body));
 }
 
 void reply_json_at(struct request *r, unsigned status, const char *location, json_t *body)
 {
+    if (r->inner) {
+        inner_reply(r, status, body);
+        return;
+    }
     struct MHD_Response *response = json_response(r, body);
-
     response_header(response, MHD_HTTP_HEADER_LOCATION, location);
     request_reply(r, status, response);
 }
 
-__attribute__((format(printf, 4, 0))) static struct MHD_Response *
-error_response(struct request *r, unsigned status, const char *code, const char *fmt, va_list ap)
+/* `seconds`: until it may be asked again; 0 where that is not said. */
+__attribute__((format(printf, 5, 0))) static void fail(struct request *r, unsigned status,
+                                                       unsigned seconds, const char *code,
+                                                       const char *fmt, va_list ap)
 {
-    char text[1024];
+    char text[1024], after[16];
 
     vsnprintf(text, sizeof(text), fmt, ap);
     json_t *error = json_pack("{s:{s:s,s:o}}", "error", "code", code, "message", text_json(text));
+    if (r->inner) {
+        inner_reply(r, status, error);
+        return;
+    }
     struct MHD_Response *response = json_response(r, error);
+    snprintf(after, sizeof(after), "%u", seconds);
     if (status == 401)
         response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"retort\"");
-    return response;
+    if (seconds > 0)
+        response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, after);
+    request_reply(r, status, response);
 }
 
 void reply_error(struct request *r, unsigned status, const char *code, const char *fmt, ...)
@@ -115,23 +135,18 @@ void reply_error(struct request *r, unsigned status, const char *code, const cha
     va_list ap;
 
     va_start(ap, fmt);
-    struct MHD_Response *response = error_response(r, status, code, fmt, ap);
+    fail(r, status, 0, code, fmt, ap);
     va_end(ap);
-    request_reply(r, status, response);
 }
 
 void reply_later(struct request *r, unsigned status, unsigned seconds, const char *code,
                  const char *fmt, ...)
 {
-    char after[16];
     va_list ap;
 
     va_start(ap, fmt);
-    struct MHD_Response *response = error_response(r, status, code, fmt, ap);
+    fail(r, status, seconds, code, fmt, ap);
     va_end(ap);
-    snprintf(after, sizeof(after), "%u", seconds);
-    response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, after);
-    request_reply(r, status, response);
 }
 
 void reply_store_failed(struct request *r, const struct err *e)

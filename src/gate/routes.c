@@ -5,6 +5,7 @@
 #include "gate/calls.h"
 #include "gate/headers.h"
 #include "gate/inside.h"
+#include "gate/mcp/server.h"
 
 #define SMALL (64u << 10)
 #define QUESTION (512u << 10)
@@ -16,6 +17,9 @@ const struct route routes[] = {
     {"GET", "/healthz", true, BODY_NONE, 0, call_health, NULL},
     {"GET", "/metrics", false, BODY_NONE, 0, call_metrics, NULL},
     {"GET", "/openapi.json", true, BODY_NONE, 0, call_openapi, NULL},
+    {"POST", "/mcp", false, BODY_JSON, CODE, call_mcp_post, NULL},
+    {"GET", "/mcp", false, BODY_NONE, 0, call_mcp_get, NULL},
+    {"DELETE", "/mcp", false, BODY_NONE, 0, call_mcp_delete, NULL},
     {"GET", "/v1/environments", false, BODY_NONE, 0, call_environments, NULL},
     {"POST", "/v1/run", false, BODY_JSON, WHOLE, call_run, NULL},
     {"POST", "/v1/ask", false, BODY_JSON, QUESTION, call_ask, NULL},

@@ -372,33 +372,48 @@ static int prepare(struct store *st, struct err *e)
     return 0;
 }
 
+/* With its path and its way to files. It is closed where it cannot be opened. */
+static int open_at(struct store *st, struct store **ret, struct err *e)
+{
+    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE |
+                      SQLITE_OPEN_EXRESCODE;
+    int rc = sqlite3_open_v2(st->path, &st->db, flags, st->vfs);
+
+    if (rc != SQLITE_OK)
+        store_fail(st, rc, "open it", e);
+    else if (settle(st, e) == 0 && migrate(st, e) == 0 && prepare(st, e) == 0) {
+        store_log_init(st);
+        *ret = st;
+        return 0;
+    }
+    store_close(st);
+    return -1;
+}
+
 int store_open(const char *dir, struct store **ret, struct err *e)
 {
     struct store *st = xcalloc(1, sizeof(*st));
-    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE |
-                      SQLITE_OPEN_EXRESCODE;
-    int r = -1, rc = dir ? SQLITE_OK : make_vfs_here();
+    int rc = dir ? SQLITE_OK : make_vfs_here();
 
     st->path = dir ? xasprintf("%s/%s", dir, DATABASE) : xstrdup(DATABASE);
     st->vfs = dir ? NULL : VFS_HERE;
     st->stale = true;
-    if (rc == SQLITE_OK && make_file(dir, st->path, e) < 0)
-        goto out;
-    if (rc == SQLITE_OK)
-        rc = sqlite3_open_v2(st->path, &st->db, flags, st->vfs);
-    if (rc != SQLITE_OK) {
+    if (rc != SQLITE_OK)
         store_fail(st, rc, "open it", e);
-        goto out;
-    }
-    if (settle(st, e) < 0 || migrate(st, e) < 0 || prepare(st, e) < 0)
-        goto out;
-    store_log_init(st);
-    *ret = st;
-    r = 0;
-out:
-    if (r < 0)
-        store_close(st);
-    return r;
+    if (rc == SQLITE_OK && make_file(dir, st->path, e) == 0)
+        return open_at(st, ret, e);
+    store_close(st);
+    return -1;
+}
+
+int store_open_memory(struct store **ret, struct err *e)
+{
+    struct store *st = xcalloc(1, sizeof(*st));
+
+    st->path = xstrdup(":memory:");
+    st->stale = true;
+    st->log_failed = true; /* there is no log to carry over */
+    return open_at(st, ret, e);
 }
 
 void store_close(struct store *st)

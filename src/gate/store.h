@@ -25,6 +25,8 @@ struct store;
  * newer retort wrote is refused. With NULL it is in the current directory,
  * and is reached by that alone: the gate has given up the right to walk there. */
 int store_open(const char *dir, struct store **ret, struct err *e);
+/* One that nobody else sees and that is gone when it is closed. */
+int store_open_memory(struct store **ret, struct err *e);
 void store_close(struct store *st);
 
 /* ---- tokens ---- */

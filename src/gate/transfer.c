@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "gate/headers.h"
 #include "gate/inside.h"
+#include "gate/mcp/mcp.h"
 
 static void unhook(struct transfer *t)
 {
@@ -136,6 +137,14 @@ json_t *file_json(const char *path, uint64_t size, uint64_t mtime_ns)
     return json_pack("{s:o,s:I,s:o,s:s%}", "path", text_json(path), "size", (json_int_t)size,
                      "modified_at", time_json((int64_t)(mtime_ns / 1000000)), "type", type,
                      strcspn(type, ";"));
+}
+
+void live_file_changed(const struct live *l, const char *path, const char *change)
+{
+    json_t *files = json_pack("[{s:o,s:s}]", "path", text_json(path), "change", change);
+
+    mcp_files_changed(l->gate, l->holder, l->id, files);
+    json_decref(files);
 }
 
 /* ---- contents ---- */

@@ -269,7 +269,11 @@ static void on_waits(struct points *p, struct fields *f, struct msg *m)
         reply(p, LINE_NO);
         return;
     }
-    if (p->n >= p->max)
+    /* The owner has changed files since, or the guest plays with us. */
+    bool once_more = p->n > 0 && p->list[p->n - 1].n == n;
+    if (once_more)
+        drop(p, p->n - 1);
+    else if (p->n >= p->max)
         thin(p);
     struct point *last = p->n > 0 ? &p->list[p->n - 1] : NULL;
     struct point *x = &p->list[p->n];
@@ -285,7 +289,7 @@ static void on_waits(struct points *p, struct fields *f, struct msg *m)
     p->n++;
     set_scores(p); /* copying may be what makes memory short */
     /* Before the interpreter goes on. A workspace that cannot be copied comes back as far as it was. */
-    if (last && !p->touched)
+    if (last && !p->touched && !once_more)
         past_share(&x->past,
                    &last->past); /* with many files, looking at them takes longer than the fork */
     else

@@ -175,6 +175,7 @@ struct session {
     struct session *prev, *next;
     struct limits limits;
     unsigned checkpoints;
+    unsigned pictures; /* see session_pictures */
     unsigned sharers; /* see session_share */
     struct session_events events;
     void *ctx;
@@ -210,6 +211,7 @@ struct session {
     uint32_t n_cells;
     uint32_t state_n; /* the cell after which it is what it is now */
     uint32_t evicted; /* in all */
+    bool new_files;   /* we have changed some since a state was last kept with them */
     struct cell *cell;
     struct course course;
     bool revived;        /* since the last cell */

@@ -139,11 +139,20 @@ void requests_send_ends(struct session *s)
     }
 }
 
+/* What a cell finds is not undone with it. Noted when it is asked for, as nobody may wait for the answer, and once
+ * more with that: what was under way when a cell began is news to the next. */
+static void note_new_files(struct file_request *r)
+{
+    if ((r->type == FILE_PUT && r->whole) || r->type == FILE_DELETE)
+        r->session->new_files = true;
+}
+
 void request_answer(struct file_request *r, const struct file_answer *a)
 {
     file_answered *done = r->done;
     void *ctx = r->ctx;
 
+    note_new_files(r);
     r->size = NO_SIZE; /* init knows the end of it */
     r->end_due = false;
     forget(r);
@@ -261,6 +270,7 @@ static struct file_request *ask(struct session *s, const struct file_request *ab
     r->deadline_us = r->type == FILE_PUT ? NEVER : clock_now_us() + FILES_PATIENCE_US;
     r->next = s->requests;
     s->requests = r;
+    note_new_files(r);
     vessel_arm(s->vessel, r->deadline_us);
     return r;
 }
@@ -301,6 +311,7 @@ void session_put_all(struct file_request *r, uint64_t size)
         return;
     r->whole = size != NO_SIZE;
     r->size = size;
+    note_new_files(r);
     send_end(r);
     r->deadline_us = clock_now_us() + FILES_PATIENCE_US;
     vessel_arm(r->session->vessel, r->deadline_us);

@@ -93,6 +93,11 @@ void session_keep(struct session *s, unsigned checkpoints)
     s->checkpoints = checkpoints;
 }
 
+void session_pictures(struct session *s, unsigned side)
+{
+    s->pictures = side;
+}
+
 struct session *session_branch(struct session *from, const struct session_departure *at,
                                const struct limits *limits, const struct session_events *events,
                                void *ctx)
@@ -293,6 +298,7 @@ static void begin_run(struct session *s, const struct order *o)
     fields_put_u32(b, s->cell->n);
     fields_put_bytes(b, o->code, o->len);
     fields_put_u8(b, (uint8_t)(o->flags | (s->checkpoints == 0 ? RUN_KEEP_NOTHING : 0)));
+    fields_put_u32(b, s->pictures);
     begin(s, o->timeout_ms);
 }
 
@@ -348,9 +354,12 @@ int session_run_undoable(struct session *s, const char *code, size_t len, uint64
     const struct order o = {.code = (char *)(uintptr_t)code,
                             .len = len,
                             .timeout_ms = timeout_ms,
-                            .flags = RUN_UNDOABLE};
+                            .flags = RUN_UNDOABLE | (s->new_files ? RUN_NEW_FILES : 0)};
 
-    return session_begin(s, &o, e);
+    if (session_begin(s, &o, e) < 0)
+        return -1;
+    s->new_files = false;
+    return 0;
 }
 
 int session_run_at_once(struct session *s, const char *code, size_t len, uint64_t timeout_ms,

@@ -163,6 +163,11 @@ struct session *session_branch(struct session *from, const struct session_depart
                                void *ctx);
 /* How many of its earlier states are kept, if not CHECKPOINTS_DEFAULT. To be said before it is open. */
 void session_keep(struct session *s, unsigned checkpoints);
+/* From the next cell on, PNG and JPEG pictures are scaled down, in the box, to so many pixels on their longer side, and
+ * to 1 MiB. 0: they are shown as they are. A box may do otherwise: who counts on it looks at them. */
+#define PICTURES_LEAST 64
+#define PICTURES_MOST 8192
+void session_pictures(struct session *s, unsigned side);
 /* It is one of n whose cells are held at the same time: theirs together may show what one may, and have 64 MiB
  * of text. With 1 it stands alone again; what it wrote between two cells is still bound as before. */
 void session_share(struct session *s, unsigned n);

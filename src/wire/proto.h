@@ -24,7 +24,8 @@
  * waits for PASS, which the owner sends when it has read both pipes empty. */
 enum cell_frame {
     /* owner → kernel */
-    CELL_RUN = 1,   /* u32 n, bytes code, u8 flags (enum run_flag) */
+    CELL_RUN = 1, /* u32 n, bytes code, u8 flags (enum run_flag), u32 pixels that the longer side of
+                       a picture may have (0: as many as it has) */
     CELL_PASS = 2,  /* u32 fence */
     CELL_CHECK = 3, /* bytes code: is it complete? */
     CELL_VARIABLES =
@@ -44,6 +45,7 @@ enum run_flag {
     RUN_UNDOABLE = 1,     /* the state before it must be kept */
     RUN_KEEP_NOTHING = 2, /* nor is any other in this session */
     RUN_AT_ONCE = 4,      /* the state before it is kept elsewhere: do not wait for that */
+    RUN_NEW_FILES = 8,    /* with UNDOABLE: the owner has changed files, which are of that state */
 };
 enum display_kind { DISPLAY_SHOWN = 0, DISPLAY_RESULT = 1 };
 enum done_status { DONE_OK = 0, DONE_ERROR = 1, DONE_INTERRUPTED = 2, DONE_EXIT = 3 };

@@ -62,6 +62,25 @@ class Case(cli.Case):
         return sorted(os.path.join(folder, name) for name in os.listdir(folder)) if os.path.isdir(folder) else []
 
 
+# A cell that says when it has heard the first Ctrl-C, and goes on.
+DEAF = ("import time\ntry:\n    print('going', flush=True)\n    time.sleep(60)\n"
+        "except KeyboardInterrupt:\n    print('heard', flush=True)\n    time.sleep(60)")
+
+
+def stall(server):
+    """Have a model that is told of an interrupted cell of this kind say nothing for long: on a busy machine a second
+    Ctrl-C may come after the cell's end, and then ends the answer there."""
+    admit = server.admit
+
+    def admit_or_stall(protocol, path, headers, data):
+        told = said(json.loads(data))
+        if "heard\n" in told and "stopped by the user" not in told:
+            return {"text": "never", "hang": 600}, json.loads(data)
+        return admit(protocol, path, headers, data)
+
+    server.admit = admit_or_stall
+
+
 def texts(value):
     """All the text in a request."""
     if isinstance(value, str):

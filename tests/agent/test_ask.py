@@ -362,16 +362,15 @@ class Stopped(asking.Case):
         self.assertEqual(s.faults, [])
 
     def test_twice_ends_the_answer(self):
-        s, p = self.begin([{"calls": ["import time\nprint('going', flush=True)\n"
-                                      "try:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    time.sleep(1)"]},
-                           {"text": "never"}])
+        s, p = self.begin([{"calls": [asking.DEAF]}, {"text": "never"}])
+        asking.stall(s)
         cli.read_until(p.stdout, b"going\\n")
         p.send_signal(signal.SIGINT)
-        time.sleep(0.3)
+        cli.read_until(p.stdout, b"heard\\n")
         p.send_signal(signal.SIGINT)
         done = cli.finish(p)
         self.assertStatus(done, 130)
-        self.assertEqual(len(s.requests), 1)
+        self.assertNotIn("never", done.out)
 
     def test_once_while_the_model_writes(self):
         s, p = self.begin([{"text": "slowly " * 100, "slow": 50}])

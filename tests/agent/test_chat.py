@@ -23,6 +23,9 @@ class Talk(asking.Case):
         done = self.ask(script, verb="chat", input=f"Hello\n/file {path}\nRead late.csv\n/file /no/such\n")
         self.assertStatus(done, 0)
         self.assertIn("/no/such", done.err)
+        told = [asking.said(r) for r in done.server.requests]
+        self.assertNotIn("late.csv, 4 B", told[0])
+        self.assertIn("late.csv, 4 B\n  begins:\nh\n1\n", told[1])
 
     def test_a_model_that_fails_once_does_not_end_it(self):
         script = [{"status": 400, "message": "no"}, {"text": "fine"}]
@@ -31,16 +34,15 @@ class Talk(asking.Case):
         self.assertEqual(done.out, "fine\n")
 
     def test_usable_after_an_answer_was_stopped(self):
-        s = self.server([{"calls": ["import time\nprint('going', flush=True)\n"
-                                    "try:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    time.sleep(1)"]},
-                         {"expect_anywhere": "stopped by the user", "text": "still here"}])
+        s = self.server([{"calls": [asking.DEAF]}, {"expect_anywhere": "stopped by the user", "text": "still here"}])
+        asking.stall(s)
         p = cli.start("chat", *asking.arguments(s, "chat"), "--key-file", self.path("key"), "--json",
                       env=self.environment(), stdin=subprocess.PIPE)
         p.stdin.write(b"Go\n")
         p.stdin.flush()
         cli.read_until(p.stdout, b"going\\n")
         p.send_signal(signal.SIGINT)
-        time.sleep(0.3)
+        cli.read_until(p.stdout, b"heard\\n")
         p.send_signal(signal.SIGINT)
         cli.read_until(p.stdout, b'"stopped"')
         p.stdin.write(b"Still there?\n")

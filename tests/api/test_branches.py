@@ -239,16 +239,26 @@ class Try(api.Case):
         self.assertEqual([c["status"] for c in answer["cells"]], ["limit", "ok"])
         self.assertEqual(answer["kept"], 1)
 
-    def test_it_is_interrupted(self):
-        thread = threading.Thread(target=lambda: answers.append(self.attempt("import time; time.sleep(60)",
-                                                                             "time.sleep(60)")))
+    def interrupted(self, after_s):
+        """The answer to candidates that would take a minute."""
         answers = []
+        thread = threading.Thread(target=lambda: answers.append(self.client.post(
+            self.s.path + "/try", candidates=["import time; time.sleep(60)", "time.sleep(60)"])))
         thread.start()
         api.wait_until(lambda: self.s.info()["status"] == "busy")
-        time.sleep(1)
+        time.sleep(after_s)
         self.client.post(self.s.path + "/interrupt")
         thread.join()
-        self.assertIsNone(answers[0]["kept"])
+        return answers[0]
+
+    def test_it_is_interrupted(self):
+        for after_s in (1, 3, 9):
+            answer = self.interrupted(after_s)
+            if answer.status == 200:
+                break
+            self.assertError(answer, 503, "no_box")  # too early: not all of their boxes stood
+        self.assertEqual(answer.status, 200, answer.json)
+        self.assertIsNone(answer.json["kept"])
         self.assertEqual(api.result(self.s.cell("x")), "1")
 
     def test_after_going_back(self):

@@ -4,6 +4,7 @@ import hashlib
 import http.client
 import json
 import socket
+import struct
 import time
 
 import api
@@ -31,6 +32,18 @@ class Run(api.Case):
         self.assertEqual(cell["summary"], "stdout:\n```\nred\n```\nresult:\n```\n42\n```\n"
                                           "files:\n```\ncreated f (2.0 kB)\n```")
         self.assertEqual(self.s.client.get(self.s.path + "/cells/1").json["summary"], cell["summary"])
+
+    def test_pictures_are_no_larger_than_asked_for(self):
+        code = ("from PIL import Image\nfrom IPython.display import Image as Shown, display\n"
+                "for i in range(2): Image.new('RGB', (3000, 600)).save(f'{i}.png'); display(Shown(f'{i}.png'))")
+        for asked, size in (({"pictures": 500}, (500, 100)), ({"pictures": None}, (3000, 600)), ({}, (3000, 600))):
+            for cell in (self.s.cell(code, **asked), self.client.post("/v1/run", code=code, **asked).json):
+                shown = [base64.b64decode(o["data"]["image/png"]) for o in cell["outputs"]]
+                self.assertEqual([struct.unpack_from(">II", data, 16) for data in shown], [size] * 2)
+        for wrong in (0, 63, 8193, "500", 1.5, [], True):
+            with self.subTest(wrong=wrong):
+                self.assertError(self.s.client.post(self.s.path + "/cells", code="1", pictures=wrong), 400, "bad_request",
+                                 "pictures")
 
     def test_a_summary_in_its_budget(self):
         code = "for i in range(20000): print(i)\nraise ValueError('why')"

@@ -309,6 +309,29 @@ class Undo(api.Case):
         self.assertNotIn("restored_to", self.s.cell("x = 1", on_error="rollback"))
         self.assertEqual(api.result(self.s.cell("x")), "1")
 
+    def is_kept(self):
+        points = self.s.client.get(self.s.path + "/checkpoints").json["checkpoints"]
+        return bool(points) and points[-1]["n"] == self.s.info()["cells"]
+
+    def test_what_was_uploaded_before_it_is_no_part_of_it(self):
+        """It was, where the state before the cell had been kept before the upload came."""
+        look = "import os; open('new').read(), os.path.exists('old')"
+        for text in ("before the first cell", "between two"):
+            self.s.put("old", b"x")
+            self.assertTrue(api.wait_until(self.is_kept))
+            self.s.put("new", text.encode())
+            self.s.client.delete(self.s.file("old"))
+            self.s.cell("import os; os.remove('new'); open('old', 'w'); 1/0", on_error="rollback")
+            self.assertEqual(api.result(self.s.cell(look)), str((text, False)))
+
+    def test_nor_is_a_state_kept_twice(self):
+        self.s.cell("x = 1")
+        for _ in range(3):
+            self.s.put("new", b"x")
+            self.s.cell("1/0", on_error="rollback")
+        points = [p["n"] for p in self.s.client.get(self.s.path + "/checkpoints").json["checkpoints"]]
+        self.assertEqual(points, sorted(set(points)))
+
     def test_a_crash_takes_its_files_along(self):
         self.s.cell("x = 1")
         cell = self.s.cell("open('a', 'w').write('one'); import os; os._exit(1)", on_error="rollback")

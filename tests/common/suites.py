@@ -124,7 +124,10 @@ def start_group(group):
 
 def run_all(options, here, depth):
     """Every group below `here`; the first `depth` parts of a test's name are its group's. What each told."""
-    tests = flat(unittest.defaultTestLoader.discover(here, "test_*.py"))
+    loader = unittest.TestLoader()
+    tests = list(flat(loader.discover(here, "test_*.py")))
+    if loader.errors:  # tests that cannot be read are none that passed
+        sys.exit("".join(loader.errors) + f"0 passed, {len(loader.errors)} failed")
     groups = dict.fromkeys(".".join(t.id().split(".")[:depth]) for t in tests if re.search(options.only, t.id()))
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         return list(pool.map(start_group, groups))

@@ -16,96 +16,14 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "gate/inside.h"
-#include "wire/fields.h"
-#include "wire/msg.h"
-#include "wire/proto.h"
+#include "fake_gate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct gate gate;
 static struct config config;
 static struct sockaddr_un address = {.sun_family = AF_UNIX};
 static char token[TOKEN_TEXT_MAX];
 static char session[SESSION_ID_MAX];
-static int keeper; /* the other side */
-
-static void check(int result, const struct err *e)
-{
-    if (result < 0)
-        bug("%s", e->text);
-}
-
-/* ---- the keeper's side ---- */
-
-/* A box: channels whose other ends nobody holds but us, so that nothing is ever answered. */
-static void create(uint32_t request)
-{
-    static int held[64];
-    static unsigned n_held;
-    static uint32_t box;
-    cleanup_buf struct buf b = {0};
-    int ends[5][2], fds[5];
-    struct err e;
-
-    for (int i = 0; i < 5; i++) {
-        if (socketpair(AF_UNIX, (i == 4 ? SOCK_SEQPACKET : SOCK_STREAM) | SOCK_CLOEXEC, 0,
-                       ends[i]) < 0)
-            bug("no socket pair");
-        fds[i] = ends[i][0];
-        int *place = &held[n_held++ % 64];
-        if (*place)
-            close(*place);
-        *place = ends[i][1];
-    }
-    msg_begin(&b, KEEPER_CREATED);
-    fields_put_u32(&b, request);
-    fields_put_u32(&b, ++box);
-    fields_put_u8(&b, 0);
-    fields_put_u8(&b, METER_NONE);
-    check(msg_send(keeper, &b, fds, 5, &e), &e);
-    for (int i = 0; i < 5; i++)
-        close(fds[i]);
-}
-
-static void destroyed(uint32_t box)
-{
-    cleanup_buf struct buf b = {0};
-    struct err e;
-
-    msg_begin(&b, KEEPER_DESTROYED);
-    fields_put_u32(&b, box);
-    check(msg_send(keeper, &b, NULL, 0, &e), &e);
-}
-
-static bool keeper_answers(void)
-{
-    static struct msg m;
-    struct fields f;
-    struct err e;
-
-    if (msg_recv(keeper, &m, &e) <= 0)
-        return false;
-    fields_init(&f, m.data, m.len);
-    uint32_t first = fields_get_u32(&f);
-    if (m.type == KEEPER_CREATE)
-        create(first);
-    else if (m.type == KEEPER_DESTROY)
-        destroyed(first);
-    msg_done(&m);
-    return true;
-}
-
-static void turns(unsigned n)
-{
-    struct err e;
-
-    for (unsigned i = 0; i < n; i++) {
-        check(gate_turn(&gate, 0, &e), &e);
-        while (keeper_answers())
-            i = 0;
-    }
-}
 
 /* ---- once ---- */
 
@@ -122,7 +40,6 @@ static void start(void)
     static struct gate_start s = {.config = &config, .environments = {"default"}};
     struct store *store;
     struct err e;
-    int pair[2];
 
     signal(SIGPIPE, SIG_IGN);
     cleanup_fd int before = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -132,18 +49,15 @@ static void start(void)
     config_default(&config);
     config.log_requests = false;
     config.limits.disk = 1 << 20;
-    check(store_open(NULL, &store, &e), &e);
-    check(store_token_new(store, "fuzz", &quota, true, token, &e), &e);
+    fake_check(store_open(NULL, &store, &e), &e);
+    fake_check(store_token_new(store, "fuzz", &quota, true, token, &e), &e);
     store_close(store);
-    check(msg_pair(pair, &e), &e);
-    keeper = pair[1];
-    fd_set_nonblock(keeper);
-    s.vessel = vessel_new(pair[0], &e);
+    s.vessel = fake_vessel();
     s.listen_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (!s.vessel || bind(s.listen_fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+    if (bind(s.listen_fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
         listen(s.listen_fd, 8) < 0)
         bug("no socket");
-    check(gate_open(&gate, &s, &e), &e);
+    fake_check(gate_open(&gate, &s, &e), &e);
     if (fchdir(before) < 0) /* the inputs' names may be relative */
         bug("cannot go back");
     /* A fuzzer ends as it likes: what the gate has open stays open, and nothing is left. */
@@ -172,7 +86,7 @@ static size_t talk(int fd, const char *data, size_t len, char *answer, size_t si
             sent += (size_t)n;
             idle = 0;
         }
-        turns(2);
+        fake_turns(2);
         while ((n = recv(fd, answer + (got < size / 2 ? got : 0), size / 2, 0)) > 0) {
             got += (size_t)n;
             idle = 0;
@@ -195,7 +109,7 @@ static void make_session(void)
     if (!id || sscanf(id, "\"id\":\"%63[^\"]", session) != 1)
         bug("no session: %s", answer);
     close(fd);
-    turns(3);
+    fake_turns(3);
 }
 
 static void replace(struct buf *to, const uint8_t *data, size_t size)
@@ -227,7 +141,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t got = talk(fd, request.data ? request.data : "", request.len, answer, sizeof(answer));
     assert_that(got == 0 || memcmp(answer, "HTTP/1.", 7) == 0);
     close(fd);
-    turns(4);
+    fake_turns(4);
     assert_that(gate.n_requests == 0 && gate.held == 0 && gate.n_runs == 0);
     /* Nothing answers in this box: whoever waited for it has left with his client. */
     for (const struct live *l = gate.lives; l; l = l->next)

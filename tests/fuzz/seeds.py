@@ -185,7 +185,60 @@ REQUESTS = {
                     b"Content-Type: multipart/form-data; boundary=XX"),
     "run": request(b"POST", b"/v1/run", b'{"code":"1","files":{"a.csv":"YQ=="},"limits":{"pids":9}}'),
     "stranger": b"GET /v1/sessions HTTP/1.1\r\nHost: localhost\r\nX-API-Key: x\r\n\r\n",
+    "mcp": request(b"POST", b"/mcp", b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}',
+                   b"Accept: text/event-stream, application/json"),
+    "mcp-modern": request(b"POST", b"/mcp", b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_python","arguments":'
+                          b'{"code":"1","session":"$S"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",'
+                          b'"io.modelcontextprotocol/clientCapabilities":{},"progressToken":1}}}',
+                          b"Accept: text/event-stream, application/json", b"MCP-Protocol-Version: 2026-07-28",
+                          b"Mcp-Method: tools/call", b"Mcp-Name: run_python", b"Mcp-Param-Session: =?base64?JFM=?="),
+    "mcp-get": request(b"GET", b"/mcp", b"", b"Mcp-Session-Id: x", b"Accept: text/event-stream") +
+               request(b"DELETE", b"/mcp", b"", b"Mcp-Session-Id: x"),
     "rebound": b"GET /healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+}
+
+# Lines of MCP, of the modern protocol and of the older one; $S is a session.
+META = (b'"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",'
+        b'"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}},"progressToken":1}')
+
+
+def rpc(method, params=b"", n=1, meta=True):
+    inside = b",".join(x for x in (params, META if meta else b"") if x)
+    return b'{"jsonrpc":"2.0","id":%d,"method":"%s","params":{%s}}\n' % (n, method, inside)
+
+
+def note(method, params): return b'{"jsonrpc":"2.0","method":"%s","params":{%s}}\n' % (method, params)
+
+
+def tool(name, arguments, n=1): return rpc(b"tools/call", b'"name":"%s","arguments":{%s}' % (name, arguments), n)
+
+
+INITIALIZE = rpc(b"initialize", b'"protocolVersion":"2025-11-25","capabilities":{}', 1, False)
+MCP = {
+    "discover": rpc(b"server/discover"), "tools": rpc(b"tools/list"), "resources": rpc(b"resources/list"),
+    "templates": rpc(b"resources/templates/list"), "read": rpc(b"resources/read", b'"uri":"retort://$S/a%20b.txt"'),
+    "complete": rpc(b"completion/complete", b'"ref":{"type":"ref/resource","uri":"retort://{session}/{+path}"},'
+                                            b'"argument":{"name":"session","value":""}'),
+    "listen": rpc(b"subscriptions/listen", b'"notifications":{"resourcesListChanged":true,'
+                                           b'"resourceSubscriptions":["retort://$S/a"]}') +
+              note(b"notifications/cancelled", b'"requestId":1'),
+    "run": tool(b"run_python", b'"code":"1","session":"$S","timeout":5') +
+           note(b"notifications/cancelled", b'"requestId":1'),
+    "fresh": tool(b"run_python", b'"code":"1"') + tool(b"run_python", b'"code":"2"', 2),
+    "files": tool(b"list_files", b'"session":"$S"') + tool(b"read_file", b'"session":"$S","path":"a","offset":1', 2) +
+             tool(b"write_file", b'"session":"$S","path":"a/b","text":"x"', 3) +
+             tool(b"write_file", b'"path":"a","base64":"eA=="', 4),
+    "states": tool(b"rollback", b'"session":"$S","to":1') + tool(b"fork", b'"session":"$S","count":2', 2) +
+              tool(b"end_session", b'"session":"$S","reset":true', 3),
+    "rounds": rpc(b"tools/call", b'"name":"run_python","inputResponses":{"a":{}},"requestState":"e30=.e30="'),
+    "initialize": INITIALIZE + note(b"notifications/initialized", b"") + rpc(b"ping", b"", 2, False) +
+                  rpc(b"logging/setLevel", b'"level":"info"', 3, False) +
+                  rpc(b"resources/subscribe", b'"uri":"retort://$S/a"', 4, False) +
+                  rpc(b"tools/list", b"", 4, False) + rpc(b"resources/unsubscribe", b'"uri":"retort://$S/a"', 5, False),
+    "batch": INITIALIZE.replace(b"2025-11-25", b"2025-03-26") + b'[{"jsonrpc":"2.0","id":2,"method":"ping"},7]\n',
+    "odd": b'{}\n[]\n7\n\n{"jsonrpc":"2.0","id":1,"result":{}}\n{"jsonrpc":"2.0","id":null,"method":"a"}\n\xff\n{"a":"\0"}',
+    "version": rpc(b"server/discover").replace(b"2026-07-28", b"v9"),
+    "greeting": rpc(b"tools/list", b"", 1, False),
 }
 
 # Which parser (see fuzz_headers.c), then the text.
@@ -300,7 +353,7 @@ NOTEBOOK = {
 def main():
     for name, seeds in {"frames": FRAMES, "files": FILES, "output": OUTPUT, "wire": WIRE,
                         "multipart": MULTIPART, "headers": HEADERS, "config": CONFIG, "events": EVENTS,
-                        "cell_json": CELL_JSON, "markdown": MARKDOWN, "notebook": NOTEBOOK, "reply": REPLY, "requests": REQUESTS}.items():
+                        "cell_json": CELL_JSON, "markdown": MARKDOWN, "notebook": NOTEBOOK, "reply": REPLY, "requests": REQUESTS, "mcp": MCP}.items():
         folder = pathlib.Path(sys.argv[1]) / name
         folder.mkdir(parents=True, exist_ok=True)
         for seed, data in seeds.items():

@@ -227,16 +227,16 @@ class Session:
                     break
                 cell.add_text(name, data)
 
-    def start(self, code):
+    def start(self, code, pictures=0):
         self.n += 1
         self.awaited = self.n
         self.cell = Cell()
         code = code.encode("utf-8", "surrogatepass")
-        self.send(RUN, struct.pack("<II", self.n, len(code)) + code)
+        self.send(RUN, struct.pack("<II", self.n, len(code)) + code + struct.pack("<BI", 0, pictures))
 
-    def run(self, code, timeout=PATIENCE, tick=None):
+    def run(self, code, timeout=PATIENCE, tick=None, pictures=0):
         """Run a cell to its end. `tick` is called with the cell after every event."""
-        self.start(code)
+        self.start(code, pictures)
         return self.finish(timeout, tick)
 
     def ask_variables(self):

@@ -101,7 +101,7 @@ static int in_a_gate(const char *dir)
 {
     struct err e;
     pid_t pid = fork();
-    int status;
+    int status = 0;
 
     if (pid == 0) {
         prepare();

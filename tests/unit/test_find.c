@@ -200,6 +200,11 @@ static void base_urls(void **state)
          "https://a.example/v1beta", NULL},
         {"", NULL, "anthropic/x", "https://a.example/anthropic", "anthropic/x", "messages",
          "https://a.example/anthropic/v1", NULL},
+        /* its host has its own API, and everybody's */
+        {"GEMINI_API_KEY=kg", NULL, "x", "https://generativelanguage.googleapis.com/v1beta/openai/",
+         "gemini/x", "chat", "https://generativelanguage.googleapis.com/v1beta/openai", "kg"},
+        {"", NULL, "anthropic/x", "http://openai", "anthropic/x", "messages", "http://openai/v1",
+         NULL},
         /* names with slashes, which are no provider's; and one that is */
         {"", NULL, "meta-llama/Llama-3", "https://a.example", "a.example/meta-llama/Llama-3",
          "chat", "https://a.example/v1", NULL},
@@ -239,6 +244,25 @@ static void base_urls(void **state)
     (void)state;
 
     CHECK(list);
+}
+
+/* Its version is that of the protocol, not of whoever usually speaks another at such a server. */
+static void versions_of_protocols(void **state)
+{
+    static const char *const list[][2] = {{"gemini", "http://gpu:8000/v1beta"},
+                                          {"messages", "http://gpu:8000/v1"},
+                                          {"chat", "http://gpu:8000/v1"}};
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++) {
+        const struct model_wish w = {
+            .model = "x", .base_url = "http://gpu:8000", .protocol = list[i][0]};
+        struct model m;
+        struct err e;
+        assert_int_equal(find(&w, &m, &e), 0);
+        assert_string_equal(m.base, list[i][1]);
+        model_done(&m);
+    }
 }
 
 /* The variable of one provider never goes to the host of another, nor to one that a flag names. */
@@ -549,6 +573,7 @@ int main(void)
         cmocka_unit_test(providers_by_name),
         cmocka_unit_test(the_first_key),
         cmocka_unit_test(base_urls),
+        cmocka_unit_test(versions_of_protocols),
         cmocka_unit_test(keys_stay_with_their_hosts),
         cmocka_unit_test(all_that_a_file_says),
         cmocka_unit_test(another_file),

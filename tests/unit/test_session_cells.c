@@ -65,7 +65,27 @@ static void the_code_arrives_as_it_is(void **state)
     assert_int_equal(fields_get_u32(&fields), 1);
     assert_memory_equal(fields_get_bytes(&fields, &len), "a\0b", 3);
     assert_int_equal(len, 3);
-    assert_int_equal(fields_get_u8(&fields), 0); /* what is before it need not be kept */
+    assert_int_equal(fields_get_u8(&fields), 0);  /* what is before it need not be kept */
+    assert_int_equal(fields_get_u32(&fields), 0); /* pictures are shown as they are */
+    assert_true(fields_end(&fields));
+}
+
+static void how_large_pictures_may_be_goes_with_the_cell(void **state)
+{
+    struct frame frame;
+    struct fields fields;
+    struct err e;
+    size_t len;
+    (void)state;
+
+    session_pictures(f.session, 640);
+    assert_int_equal(session_run(f.session, "1", 1, 0, &e), 0);
+    assert_true(fake_heard(&f, &frame));
+    fields_init(&fields, frame.data, frame.len);
+    fields_get_u32(&fields);
+    fields_get_bytes(&fields, &len);
+    fields_get_u8(&fields);
+    assert_int_equal(fields_get_u32(&fields), 640);
     assert_true(fields_end(&fields));
 }
 
@@ -83,7 +103,7 @@ static void a_long_cell_arrives_whole(void **state)
     for (int i = 0; i < 10000 && !fake_heard(&f, &frame); i++)
         fake_turn(&f);
     assert_int_equal(frame.type, CELL_RUN);
-    assert_int_equal(frame.len, len + 9);
+    assert_int_equal(frame.len, len + 13);
     assert_memory_equal(frame.data + 8, code, len);
     fake_finish(&f, DONE_OK);
     assert_int_equal(f.cell->status, CELL_OK);
@@ -494,6 +514,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test(a_cell_runs),
         test(the_code_arrives_as_it_is),
+        test(how_large_pictures_may_be_goes_with_the_cell),
         test(a_long_cell_arrives_whole),
         test(a_cell_that_is_too_long_is_refused),
         test(one_cell_at_a_time),

@@ -10,7 +10,7 @@ from struct import Struct
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 
-from . import frames
+from . import frames, pictures
 
 PLAIN = "text/plain"
 MIME_MAX = 255
@@ -62,8 +62,9 @@ def encode_metadata(metadata):
         return b""
 
 
-def encode_bundle(kind, bundle, metadata):
-    """The frame of a display. What is too large, or is not what it says, is left out, and the text says so."""
+def encode_bundle(kind, bundle, metadata, side=0):
+    """The frame of a display. What is too large, or is not what it says, is left out, and the text says so. With
+    `side`, pictures are scaled down to that."""
     parts, dropped = [], []
     for mime, value in bundle.items():
         if value is None or not isinstance(mime, str) or len(parts) >= PARTS_MAX:
@@ -78,6 +79,8 @@ def encode_bundle(kind, bundle, metadata):
             if mime == PLAIN:
                 parts.append((name, _ends_of(value)))
             continue
+        if side:
+            data = pictures.fit(mime, data, side)
         parts.append((name, data))
         if name.startswith(b"image/"):
             metadata = _with_size(metadata, mime, data)

@@ -6,7 +6,7 @@ from struct import Struct
 RUN, PASS, CHECK, VARIABLES = 1, 2, 3, 4
 FENCE, DISPLAY, ERROR, DONE, CHECKED = 16, 17, 18, 19, 20
 
-UNDOABLE, KEEP_NOTHING, AT_ONCE = 1, 2, 4  # of a RUN
+UNDOABLE, KEEP_NOTHING, AT_ONCE, NEW_FILES = 1, 2, 4, 8  # of a RUN
 SHOWN, RESULT = 0, 1
 OK, FAILED, INTERRUPTED, EXIT = 0, 1, 2, 3
 CHECK_STATES = {"complete": 0, "incomplete": 1, "invalid": 2}
@@ -67,6 +67,12 @@ def read_flags(body):
     """Of a RUN frame. The zygote's own have none."""
     at = 8 + HEADER.unpack_from(body)[1]
     return body[at] if at < len(body) else 0
+
+
+def read_pictures(body):
+    """Of a RUN frame: how many pixels the longer side of a picture may have; 0: as many as it has."""
+    at = 9 + HEADER.unpack_from(body)[1]
+    return _U32.unpack_from(body, at)[0] if at + 4 <= len(body) else 0
 
 
 def read_check(body):

@@ -132,12 +132,13 @@ class Kernel:
         if kind == frames.RUN:
             if self.outcome is None:
                 n, code = frames.read_run(body)
-                if points is not None and points.is_missing(n - 1, flags & frames.UNDOABLE) and self.keep():
+                if points is not None and points.is_missing(n - 1, flags) and self.keep():
                     return
                 points = self.points
                 code = code.decode("utf-8", "replace")
                 if points is not None:
                     points.note(n, code)
+                self.shell.pictures = frames.read_pictures(body)
                 self.outcome = Outcome(n)
                 self.run(self.outcome, code)
             self.answer(self.outcome)

@@ -13,6 +13,7 @@ from threading import enumerate as threads
 from threading import main_thread
 from time import sleep
 
+from .frames import NEW_FILES, UNDOABLE
 from .reseed import reseed_branch
 
 FIRST_REST = 30  # milliseconds that a new session may take to its first cell, and none waits yet
@@ -137,9 +138,10 @@ class Points:
         else:
             self.due = n
 
-    def is_missing(self, n, wanted):
-        """Is the state, which is that after cell n, to be kept before another cell runs?"""
-        if wanted and self.kept != n:
+    def is_missing(self, n, flags):
+        """Is the state, which is that after cell n, to be kept before another cell runs? Of one that is kept, the
+        files may not be what they were: then it is kept once more, in place of it."""
+        if flags & UNDOABLE and (self.kept != n or flags & NEW_FILES):
             self.due = n
         return self.due is not None
 

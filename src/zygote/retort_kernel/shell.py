@@ -65,6 +65,7 @@ class Shell(InteractiveShell):
         self.noted = None  # an exception that a magic has shown and swallowed
         self.updates = {}  # of displays in this cell: how many, and when the last was sent
         self.late = {}  # the last of those that were not sent
+        self.pictures = 0  # pixels of their longer side, in this cell; 0: as many as they have
         self.failures = None  # a list while formatters run: what they raised
         super().__init__(**options)
         atexit.unregister(self.atexit_operations)  # the process leaves by _exit
@@ -321,7 +322,7 @@ class Shell(InteractiveShell):
         return ({} if text is None else {display.PLAIN: text}), {}
 
     def show(self, kind, bundle, metadata):
-        frame = display.encode_bundle(kind, bundle, metadata)
+        frame = display.encode_bundle(kind, bundle, metadata, self.pictures)
         hold = kind == frames.RESULT and self.values["ast_node_interactivity"] == "last_expr"
         if not self.channel.show(frame, hold):
             sys.stdout.write(str(bundle.get(display.PLAIN, "")) + "\n")
