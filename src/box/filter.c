@@ -94,8 +94,7 @@ static const char *const dangerous[] = {
     "kcmp", "pidfd_getfd", "process_madvise", "process_mrelease", "process_vm_readv",
     "process_vm_writev", "ptrace",
     /* kernel code that has been exploited again and again */
-    "add_key", "bpf", "fanotify_init", "fanotify_mark", "io_uring_enter", "io_uring_register",
-    "io_uring_setup", "keyctl", "perf_event_open", "request_key", "seccomp", "splice", "tee",
+    "add_key", "bpf", "fanotify_init", "fanotify_mark", "io_uring_enter", "keyctl", "perf_event_open", "request_key", "seccomp", "splice", "tee",
     "userfaultfd", "vmsplice",
     /* what others have in the page cache */
     "cachestat", "mincore",
@@ -118,6 +117,8 @@ static const struct {
     {SYS_umount2, EPERM}, {SYS_unshare, EPERM}, {SYS_setdomainname, EPERM}, {SYS_sethostname, EPERM},
     {SYS_clone3, ENOSYS}, {SYS_landlock_create_ruleset, ENOSYS}, {SYS_landlock_add_rule, ENOSYS},
     {SYS_landlock_restrict_self, ENOSYS},
+    /* a zygote has a ring that it never uses: see zygote/hot.c */
+    {SYS_io_uring_setup, EPERM}, {SYS_io_uring_register, EPERM},
 };
 
 /* Flushing the whole machine's disks is nobody's business here, but programs that call it mean well:

@@ -13,5 +13,6 @@ versions = retort_kernel.warm(os.environ.pop("RETORT_PRELOAD", "").split(), _ret
 if not few:
     _retort.settle()
 # This returns only in a fork that is sealed in its box.
-cpus, memory, awaited = _retort.serve(versions, retort_kernel.renew)
+cpus, memory, awaited = _retort.serve(versions, retort_kernel.renew,
+                                       None if few else retort_kernel.rehearse)
 retort_kernel.serve(_retort.CHANNEL, cpus, _retort.ready, rehearse=not awaited, memory=memory)

@@ -5,15 +5,36 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "zygote/pages.h"
 
 void image_open(struct image *i)
 {
     *i = (struct image){.fd = memfd_create("retort-zygote", MFD_CLOEXEC)};
 }
 
+/* In huge pages: whoever touches one of its small ones finds those around it at once, and a fork that copies
+ * entries counts them together. Best effort, and never the last piece. */
+static void collapse(const struct image *i)
+{
+    size_t size = (size_t)i->size & ~(PAGES_HUGE - 1);
+    void *room = mmap(NULL, size + PAGES_HUGE, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (room == MAP_FAILED)
+        return;
+    void *all = (void *)pages_round_up((uintptr_t)room);
+    if (size > 0 &&
+        mmap(all, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, i->fd, 0) == all)
+        for (size_t at = 0; at < size; at += PAGES_HUGE)
+            madvise((char *)all + at, PAGES_HUGE, MADV_COLLAPSE);
+    munmap(room, size + PAGES_HUGE);
+}
+
 /* The mappings remain, and nobody can write to the file any more. */
 void image_close(struct image *i)
 {
+    if (i->fd >= 0)
+        collapse(i);
     fd_close(&i->fd);
 }
 
@@ -21,11 +42,21 @@ void image_close(struct image *i)
  * own can be taken. */
 bool image_take(struct image *i, uintptr_t begin, uintptr_t end)
 {
+    return image_copy(i, begin, end, 0) && image_show(i, begin, end, PROT_READ | PROT_WRITE);
+}
+
+bool image_copy(struct image *i, uintptr_t begin, uintptr_t end, uintptr_t at)
+{
     size_t size = end - begin;
 
-    if (i->fd < 0 || pwrite(i->fd, (void *)begin, size, i->size) != (ssize_t)size ||
-        mmap((void *)begin, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, i->fd,
-             i->size) == MAP_FAILED)
+    return i->fd >= 0 && pwrite(i->fd, (void *)begin, size, i->size + (off_t)at) == (ssize_t)size;
+}
+
+bool image_show(struct image *i, uintptr_t begin, uintptr_t end, int rights)
+{
+    size_t size = end - begin;
+
+    if (mmap((void *)begin, size, rights, MAP_PRIVATE | MAP_FIXED, i->fd, i->size) == MAP_FAILED)
         return false;
     i->size += (off_t)size;
     return true;

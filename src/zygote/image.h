@@ -21,3 +21,8 @@ void image_close(struct image *i);
 /* Put these pages, as they are now, into the file, and have them from there, writable. False: they are
  * where they were. */
 bool image_take(struct image *i, uintptr_t begin, uintptr_t end);
+
+/* The same in two steps, for pages with holes between them: copy each range to where it will be, so far behind
+ * the beginning of what is shown in the end. */
+bool image_copy(struct image *i, uintptr_t begin, uintptr_t end, uintptr_t at);
+bool image_show(struct image *i, uintptr_t begin, uintptr_t end, int rights);

@@ -37,6 +37,7 @@
 #include "wire/fields.h"
 #include "wire/msg.h"
 #include "wire/proto.h"
+#include "zygote/hot.h"
 #include "zygote/keep.h"
 #include "zygote/objects.h"
 #include "zygote/pages.h"
@@ -260,13 +261,10 @@ static int read_program(struct sock_fprog *ret)
     return fd_read_full(ZYGOTE_FILTER_FD, ret->filter, size) == (ssize_t)size ? 0 : -1;
 }
 
-/* The guest's own goes on here, once for all forks. */
 static int read_filter(void)
 {
-    struct err e;
-
     if (read_program(&filter.programs[FILTER_GUEST]) < 0 ||
-        read_program(&filter.programs[FILTER_LAST]) < 0 || filter_load_guest(&filter, &e) < 0)
+        read_program(&filter.programs[FILTER_LAST]) < 0)
         return -1;
     close(ZYGOTE_FILTER_FD);
     return 0;
@@ -275,12 +273,12 @@ static int read_filter(void)
 static PyObject *serve(PyObject *self, PyObject *args)
 {
     const char *versions;
-    PyObject *prepare;
+    PyObject *prepare, *rehearse;
     struct box_plan plan;
     struct err e;
     (void)self;
 
-    if (!PyArg_ParseTuple(args, "sO", &versions, &prepare))
+    if (!PyArg_ParseTuple(args, "sOO", &versions, &prepare, &rehearse))
         return NULL;
     if (read_filter() < 0) {
         PyErr_SetString(PyExc_RuntimeError, "this runs only as a zygote of retort's keeper");
@@ -291,6 +289,13 @@ static PyObject *serve(PyObject *self, PyObject *args)
      * after each fork (PyOS_AfterFork_Parent) would write to memory that was shared a moment ago, and
      * so split its huge pages for all forks to come. */
     PyOS_BeforeFork();
+    if (rehearse != Py_None)
+        hot_settle(rehearse);
+    /* The guest's own goes on here, once for all forks. */
+    if (filter_load_guest(&filter, &e) < 0) {
+        fprintf(stderr, "%s\n", e.text);
+        _exit(1);
+    }
     tell_warm(versions);
     for (;;) {
         int r = msg_recv(ZYGOTE_CONTROL_FD, &in, &e);
@@ -337,8 +342,11 @@ static PyObject *settle(PyObject *self, PyObject *args)
 static PyMethodDef methods[] = {
     {"settle", settle, METH_NOARGS, "settle(): all is imported and warm; get ready for forks."},
     {"serve", serve, METH_VARARGS,
-     "serve(versions, prepare): fork boxes on the keeper's word. In each of them it calls\n"
-     "prepare(), enters the box, and returns (cpus, memory, awaited)."},
+     "serve(versions, prepare, rehearse): fork boxes on the keeper's word. In each of them it "
+     "calls\n"
+     "prepare(), enters the box, and returns (cpus, memory, awaited). rehearse() does, in a fork "
+     "that\n"
+     "ends, what a box does (or is None)."},
     {"same", same, METH_VARARGS, "same(n): see keep.h."},
     {"keep", keep, METH_VARARGS, "keep(n, lost): see keep.h."},
     {"ready", ready, METH_NOARGS, "ready(): tell the keeper that this box can be used."},

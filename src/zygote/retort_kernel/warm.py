@@ -223,6 +223,24 @@ def renew():
     reseed.reseed()
 
 
+def rehearse():
+    """What a session does, up to the end of its first cell, for who wants to see which memory that takes. The
+    process ends afterwards."""
+    kernel = _kernel
+    renew()
+    blas.use(1)
+    os.environ[sitecustomize.LIMIT] = "1"
+    for fd, end in zip(kernel.channel.fds, (1, 0)):
+        pipe = os.pipe()
+        os.dup2(pipe[end], fd)
+    (code,) = FIRST
+    os.write(pipe[1], frame(RUN, HEADER.pack(1, len(code)) + code.encode()))
+    kernel.channel.open(*kernel.channel.fds)
+    kernel.points.take_first()
+    kernel.listen()
+    kernel.turn()
+
+
 def serve(channel, cpus, ready=lambda: None, rehearse=True, memory=0):
     """The rest of a forked process's life: cells from the channel (two descriptors, out and in),
     once `ready` has been called. No limit is 0. Never returns."""

@@ -1,0 +1,205 @@
+/* hot: why pages are pinned.
+ *
+ * A box writes to four hundred pages of the zygote's merely by counting references, and they are the same in every box.
+ * Each is a page fault: the processor stops, the kernel looks for the mapping and the page, copies it, and
+ * makes the processor forget the old one. That was a quarter of what a box costs, most of it not the copying.
+ *
+ * A fork never shares a page that is pinned in memory, since a device may be writing to it: it copies such a
+ * page at once, in one go with its tables. So the pages that a rehearsal writes to are pinned here, as buffers
+ * that are registered with a ring of io_uring's. The ring is never used. A box has its descriptor until it
+ * closes all that it is not meant to have (kernel-descriptors), which is before any user code, and its filter knows no io_uring.
+ *
+ * A huge page is pinned as a whole, and would be copied as a whole. So those with hot parts go into an image first
+ * (image.h), of which a fork copies nothing but what is hot; and a second rehearsal tells what that is.
+ *
+ * What a fork copies in this way counts as the zygote's memory, not the box's: the same few pages for each
+ * box, which are gone with it.
+ */
+#define PY_SSIZE_T_CLEAN
+#include "zygote/hot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/io_uring.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "zygote/image.h"
+#include "zygote/pages.h"
+
+#define PAGE ((uintptr_t)4096)
+#define HOT_MAX 1536 /* pages: 6 MiB, within what an ordinary user may pin */
+#define RANGES_MAX 128
+#define REHEARSAL_S 10 /* then it is ended */
+
+/* From /proc/self/pagemap. */
+#define PRESENT (UINT64_C(1) << 63)
+#define OF_FILE (UINT64_C(1) << 61)
+#define ONLY_HERE (UINT64_C(1) << 56)
+
+struct range {
+    uintptr_t begin, end;
+    bool may_be_huge;
+};
+
+/* Shared with the rehearsal, and nothing that a box has. */
+struct notes {
+    struct range ranges[RANGES_MAX];
+    unsigned n_ranges;
+    struct {
+        uintptr_t address;
+        unsigned range;
+    } hot[HOT_MAX];
+    unsigned n_hot;
+    bool complete;
+    struct iovec runs[HOT_MAX];
+};
+
+/* What a box could write to, as it is now. */
+static void note_ranges(struct notes *n)
+{
+    char line[512];
+
+    FILE *maps = fopen("/proc/self/maps", "re");
+    while (maps && n->n_ranges < RANGES_MAX && fgets(line, sizeof(line), maps)) {
+        uintptr_t begin, end;
+        char rights[5], name[8] = "";
+        int found = sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %*s %7s", &begin, &end,
+                           rights, name);
+        if (found < 3 || rights[1] != 'w' || rights[3] != 'p')
+            continue;
+        n->ranges[n->n_ranges].begin = begin;
+        n->ranges[n->n_ranges].end = end;
+        n->ranges[n->n_ranges++].may_be_huge =
+            name[0] != '/' && strcmp(name, "[stack]") != 0 && end - begin >= PAGES_HUGE;
+    }
+    if (maps)
+        fclose(maps);
+}
+
+/* ---- in the rehearsal ---- */
+
+/* False: these are no longer few. */
+static bool note_page(struct notes *n, unsigned range, uintptr_t address, uint64_t entry)
+{
+    if ((entry & (PRESENT | OF_FILE | ONLY_HERE)) != (PRESENT | ONLY_HERE))
+        return true; /* it shares it with the zygote */
+    if (n->n_hot == HOT_MAX)
+        return false;
+    n->hot[n->n_hot].address = address;
+    n->hot[n->n_hot++].range = range;
+    return true;
+}
+
+static void note_pages(struct notes *n)
+{
+    uint64_t entries[512];
+
+    cleanup_fd int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    for (unsigned r = 0; r < n->n_ranges; r++) {
+        uintptr_t at = n->ranges[r].begin, end = n->ranges[r].end;
+        while (at < end) {
+            size_t want = (end - at) / PAGE < 512 ? (end - at) / PAGE : 512;
+            ssize_t got = pread(pagemap, entries, want * 8, (off_t)(at / PAGE * 8));
+            if (got < 8)
+                return;
+            for (size_t i = 0; i < (size_t)got / 8; i++, at += PAGE)
+                if (!note_page(n, r, at, entries[i]))
+                    return;
+        }
+    }
+    n->complete = true;
+}
+
+static bool learn(struct notes *n, PyObject *rehearse)
+{
+    n->n_ranges = n->n_hot = 0;
+    n->complete = false;
+    note_ranges(n);
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(REHEARSAL_S); /* nobody has a handler for it here */
+        PyOS_AfterFork_Child();
+        if (PyObject_CallObject(rehearse, NULL))
+            note_pages(n);
+        _exit(0);
+    }
+    if (pid < 0)
+        return false;
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return n->complete;
+}
+
+/* ---- in the zygote ---- */
+
+/* The huge pages with something hot in them, each row of them at once. */
+static void move_huge(const struct notes *n, struct image *image)
+{
+    uintptr_t begin = 0, end = 0;
+
+    for (unsigned i = 0; i < n->n_hot; i++) {
+        const struct range *r = &n->ranges[n->hot[i].range];
+        uintptr_t huge = n->hot[i].address & ~(PAGES_HUGE - 1);
+        if (!r->may_be_huge || huge < r->begin || huge + PAGES_HUGE > r->end)
+            continue; /* it is in small pages already */
+        if (huge != end && huge + PAGES_HUGE != end) {
+            if (begin < end)
+                image_take(image, begin, end);
+            begin = huge;
+        }
+        end = huge + PAGES_HUGE;
+    }
+    if (begin < end)
+        image_take(image, begin, end);
+}
+
+static void pin(int ring, struct notes *n)
+{
+    unsigned runs = 0;
+
+    for (unsigned i = 0; i < n->n_hot; i++) {
+        struct iovec *last = runs > 0 ? &n->runs[runs - 1] : NULL;
+        if (n->ranges[n->hot[i].range].may_be_huge)
+            continue;
+        if (last && (uintptr_t)last->iov_base + last->iov_len == n->hot[i].address)
+            last->iov_len += PAGE;
+        else
+            n->runs[runs++] = (struct iovec){(void *)n->hot[i].address, PAGE};
+    }
+    syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, n->runs, runs);
+}
+
+void hot_settle(PyObject *rehearse)
+{
+    struct io_uring_params none = {0};
+
+    if ((uintptr_t)sysconf(_SC_PAGESIZE) != PAGE)
+        return;
+    /* Stays open as long as the zygote lives. */
+    int ring = (int)syscall(SYS_io_uring_setup, 1, &none);
+    if (ring < 0)
+        return;
+    struct notes *n =
+        mmap(NULL, sizeof(*n), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (n == MAP_FAILED)
+        return;
+    if (learn(n, rehearse)) {
+        struct image image;
+        image_open(&image);
+        move_huge(n, &image);
+        image_close(&image);
+    }
+    if (learn(n, rehearse))
+        pin(ring, n);
+    munmap(n, sizeof(*n));
+}
