@@ -270,8 +270,10 @@ static int set_name(struct model *m, const struct aim *a, struct err *e)
     if (name)
         m->name = xstrdup(name);
     else if (!(m->name = look(m, LIST_MS)))
-        return err_set(e, 0, "%s at %s does not say which models it has: --model %s/NAME names one",
-                       m->provider, m->base, a->provider->name);
+        return err_set(
+            e, 0,
+            "%s at %s is not there, or does not say which models it has: --model %s/NAME names one",
+            m->provider, m->base, a->provider->name);
     return check_name(m->name, e);
 }
 

@@ -12,9 +12,9 @@
 const char chat_help[] =
     "usage: retort chat [OPTION]…\n"
     "\n"
-    "A conversation with a model that runs Python in a sealed box: variables and files\n"
-    "stay from question to question. Ctrl-C interrupts the cell, twice the answer;\n"
-    "Ctrl-D leaves. A line \"/file PATH\" copies one more file into the workspace.\n"
+    "A conversation with a model that runs Python in a sealed box: variables and\n"
+    "files stay from one question to the next. Ctrl-C interrupts the cell, twice\n"
+    "the answer; Ctrl-D leaves. \"/file PATH\" copies one more file into the workspace.\n"
     "\n" CONVERSATION_OPTIONS_HELP
     "  --continue[=FILE]   go on with the last conversation, or that transcript: its\n"
     "                      cells run again, and an open question is answered\n"

@@ -323,8 +323,9 @@ static int find_model(struct conversation *c, struct err *e)
 
     if (model_find(&c->wish, &c->model, &notes, e) < 0)
         return -1;
-    if (notes.len > 0)
-        outlet_note(&c->owner.out, "%s", buf_text(&notes));
+    for (char *rest = buf_text(&notes), *line; (line = strsep(&rest, "\n"));)
+        if (*line)
+            outlet_note(&c->owner.out, "%s", line);
     c->client = model_client(&c->model, e);
     return c->client ? 0 : -1;
 }

@@ -51,20 +51,21 @@ struct conversation {
     bool failed; /* something could not be saved */
 };
 
-/* Options that both have; a verb's own come in `own` (values above 255), and are given to `take`. 0 with operands from
- * optind on, or EXIT_USAGE. */
+/* The options that both have. */
 #define CONVERSATION_OPTIONS_HELP                                                                  \
-    "  --model P/NAME      anthropic/…, openai/…, gemini/…, ollama/…; --base-url URL is\n" \
-    "                      for another server; docs/MODELS.md has keys and files\n"                \
+    "  --model P/NAME      anthropic/…, openai/…, gemini/…, ollama/…; --base-url URL\n"    \
+    "                      is another server; docs/MODELS.md has keys and files\n"                 \
     "  -f FILE, -f N=FILE  copy a file into the workspace, under the name N (repeat)\n"            \
     "  -o DIR              copy new and changed files, and figures, to DIR\n"
+
+/* Takes them; a verb's own come in `own` (values above 255), and are given to `take`. 0 with operands from
+ * optind on, or EXIT_USAGE. */
 int conversation_parse(struct conversation *c, const char *verb, int argc, char **argv,
                        const struct option *own, int (*take)(void *ctx, int option), void *ctx);
 /* What can be found wrong before anything is started. */
 int conversation_prepare(struct conversation *c);
 
-/* From here on conversation_stop must be called. 0; a set of enum turn; or -1. `about` is the transcript to go on
- * with (NULL: a new one). */
+/* From here on conversation_stop must be called. 0; a set of enum turn; or -1. */
 int conversation_start(struct conversation *c, struct err *e);
 /* Go on with an earlier one: the newest, or that file. Between parse and start. */
 int conversation_continue(struct conversation *c, const char *path, json_t **ret_talk,

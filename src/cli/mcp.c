@@ -112,6 +112,16 @@ static int take_stdio(struct one *s, struct err *e)
     return 0;
 }
 
+/* Who started this by hand would wait for something to happen. */
+static void tell_person(const struct one *s)
+{
+    if (isatty(s->in_fd))
+        fputs("retort: mcp: this speaks JSON-RPC with a program that starts it, a message a line; "
+              "Ctrl-D ends it\n"
+              "  docs/MCP.md has the settings of the usual clients\n",
+              stderr);
+}
+
 static int open_folder(struct one *s, const char *dir, struct err *e)
 {
     if (!dir)
@@ -178,6 +188,8 @@ int verb_mcp(int argc, char **argv)
         return 0;
     }
     int r = take_stdio(&s, &e);
+    if (r == 0)
+        tell_person(&s);
     if (r == 0)
         r = open_folder(&s, dir, &e);
     if (r == 0)

@@ -27,8 +27,8 @@
 const char serve_help[] =
     "usage: retort serve [OPTION]…\n"
     "\n"
-    "The server: sessions, cells and files over HTTP. When it is ready it prints a\n"
-    "line with its address, and on loopback with a token to begin with.\n"
+    "The server: sessions, cells and files over HTTP, and /mcp for agents. When it is\n"
+    "ready it prints a line with its address, and on loopback a token to begin with.\n"
     "\n"
     "  --listen ADDR:PORT  where; port 0 takes a free one   [127.0.0.1:8722]\n"
     "  --state DIR         tokens and the journal [/var/lib/retort; for others than\n"

@@ -64,11 +64,10 @@ static char *decoded(const char *text, size_t len)
 
 static void parse_query(struct inner *i, const char *text)
 {
-    for (unsigned n = 0; *text; n++) {
+    for (struct query *q = i->queries; *text; q++) {
         size_t len = strcspn(text, "&"), name = strcspn(text, "=&");
-        assert_that(n < QUERIES && name < len);
-        i->queries[n].name = decoded(text, name);
-        i->queries[n].value = decoded(text + name + 1, len - name - 1);
+        assert_that(q < i->queries + QUERIES && name < len);
+        *q = (struct query){decoded(text, name), decoded(text + name + 1, len - name - 1)};
         text += len + (text[len] == '&');
     }
 }

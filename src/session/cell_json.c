@@ -321,8 +321,10 @@ size_t cell_display_length(const json_t *output)
     json_t *value;
     size_t length = 0;
 
-    json_object_foreach(json_object_get(output, "data"), key, value) length +=
-        json_string_length(value);
+    json_object_foreach(json_object_get(output, "data"), key, value)
+    {
+        length += json_string_length(value);
+    }
     return length;
 }
 

@@ -295,6 +295,13 @@ class Bounds(asking.Case):
 class Shown(asking.Case):
     """What comes out, and where."""
 
+    def test_notes_are_lines(self):
+        """The end of one came out as a "?", and two of them as one line."""
+        os.chmod(self.path("key"), 0o644)
+        done = self.ask([{"text": "yes"}])
+        self.assertStatus(done, 0)
+        self.assertIn(f"retort: others can read the key in {self.path('key')}: chmod 600 helps\n", done.err)
+
     def test_the_answer_alone_is_on_stdout(self):
         done = self.ask(CORRECTED)
         self.assertEqual(done.out, "The total is **6**.\n")

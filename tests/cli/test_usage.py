@@ -1,13 +1,26 @@
 """Words on the command line: help, and what is said about mistakes."""
 import os
+import re
 
 import cli
+
+MANUAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../man")
+
+
+def verbs():
+    return re.findall(r"^  retort ([a-z]+) ", cli.run("--help").out, re.M)
+
+
+def manual(verb):
+    """The options that its page has."""
+    with open(os.path.join(MANUAL, f"retort-{'ask' if verb == 'chat' else verb}.1")) as f:
+        return set(re.findall(r"Fl \\?-([a-z][a-z-]+)", f.read()))
 
 
 class Help(cli.Case):
     def test_each_help_is_one_screen(self):
-        for args in (["--help"], ["run", "--help"], ["repl", "--help"], ["serve", "--help"],
-                     ["doctor", "--help"], ["token", "--help"], ["verify", "--help"], ["help", "run"], ["run", "-h"]):
+        self.assertIn("mcp", verbs())
+        for args in (["--help"], ["help", "run"], ["run", "-h"], *[[verb, "--help"] for verb in verbs()]):
             with self.subTest(args=args):
                 done = cli.run(*args)
                 self.assertStatus(done, 0)
@@ -23,6 +36,13 @@ class Help(cli.Case):
                               ("disk", "512m"), ("files", "10000"), ("pids", "64"),
                               ("output", "1m"), ("cpus", "1")):
             self.assertRegex(text, rf"--{name} .*\[{default}\]")
+
+    def test_what_help_names_is_in_the_manual(self):
+        """On the verb's own page, or on that of run, to which others refer."""
+        for verb in verbs():
+            with self.subTest(verb=verb):
+                named = set(re.findall(r"--([a-z][a-z-]+)", cli.run(verb, "--help").out))
+                self.assertLessEqual(named - {"help"}, manual(verb) | manual("run"))
 
     def test_version(self):
         done = cli.run("--version")

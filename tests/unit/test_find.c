@@ -494,7 +494,7 @@ static void what_a_server_has(void **state)
     answers_stop(&server);
 
     assert_int_equal(find(&(struct model_wish){.base_url = NOBODY}, &m, &e), -1);
-    assert_non_null(strstr(e.text, "does not say which models it has"));
+    assert_non_null(strstr(e.text, "is not there, or does not say which models it has"));
 }
 
 /* Nothing is configured: an Ollama that is there is asked, and hears of no key. */

@@ -174,7 +174,9 @@ static int unknown_member(const char *name, const json_t *properties, struct err
     json_t *value;
 
     json_object_foreach((json_t *)(uintptr_t)properties, key, value)
+    {
         buf_add_fmt(&known, "%s\"%s\"", known.len ? ", " : "", key);
+    }
     return err_set(e, 0, "there is no argument \"%.100s\"; there are %s", name, buf_text(&known));
 }
 
