@@ -75,13 +75,18 @@ static void add_uris(json_t *files, const char *session)
     }
 }
 
+static void no_cursor(struct work *w)
+{
+    work_failed(w, "\"cursor\" must be the \"next\" of an earlier answer");
+}
+
 static void on_listed(struct work *w, const struct inner_answer *a)
 {
     json_t *files = json_object_get(a->body, "data"), *next = json_object_get(a->body, "next");
     cleanup_buf struct buf text = {0};
 
     if (a->status == 400) {
-        work_failed(w, "\"cursor\" must be the \"next\" of an earlier answer");
+        no_cursor(w);
         return;
     }
     if (a->status != 200) {
@@ -106,6 +111,10 @@ void tool_list_files(struct mcp_call *c, const json_t *arguments)
     const char *cursor = tool_text(arguments, "cursor");
     cleanup_buf struct buf path = {0};
 
+    if (cursor && strlen(cursor) > CURSOR_LONGEST) {
+        no_cursor(w);
+        return;
+    }
     buf_add_fmt(&path, "/files?limit=%d", LIST_PAGE);
     if (cursor && cursor[0]) {
         buf_add_text(&path, "&after=");
