@@ -302,16 +302,21 @@ static int check_route(struct request *r)
     return -1;
 }
 
-/* JSON, or what curl says when it is told nothing. */
-static bool may_be_json(const char *type)
+static bool is_type(const char *type, const char *name)
 {
-    static const char *const types[] = {"application/json", "application/x-www-form-urlencoded"};
     size_t len = strcspn(type, "; \t");
 
-    for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
-        if (len == strlen(types[i]) && strncasecmp(type, types[i], len) == 0)
-            return true;
-    return false;
+    return len == strlen(name) && strncasecmp(type, name, len) == 0;
+}
+
+/* JSON, or what curl says when it is told nothing. Not where programs alone call: what a page can send without being
+ * asked for leave (a form, a body without a type) is none of theirs. */
+static bool may_be_json(const struct route *route, const char *type)
+{
+    if (route->says_json)
+        return type && is_type(type, "application/json");
+    return !type || is_type(type, "application/json") ||
+           is_type(type, "application/x-www-form-urlencoded");
 }
 
 /* What the headers say of the body. */
@@ -331,7 +336,7 @@ static int check_body(struct request *r)
     }
     if (r->route->body != BODY_JSON)
         return 0;
-    if (type && !may_be_json(type)) {
+    if (!may_be_json(r->route, type)) {
         reply_error(r, 415, "unsupported_media_type", "send \"Content-Type: application/json\"");
         return -1;
     }

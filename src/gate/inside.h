@@ -180,6 +180,7 @@ struct route {
     uint64_t body_max;
     void (*handle)(struct request *r); /* headers and body are there */
     const struct body_sink *sink;
+    bool says_json; /* a body must be called JSON by whoever sends it */
 };
 
 #define PARAMS 2

@@ -17,7 +17,7 @@ const struct route routes[] = {
     {"GET", "/healthz", true, BODY_NONE, 0, call_health, NULL},
     {"GET", "/metrics", false, BODY_NONE, 0, call_metrics, NULL},
     {"GET", "/openapi.json", true, BODY_NONE, 0, call_openapi, NULL},
-    {"POST", "/mcp", false, BODY_JSON, CODE, call_mcp_post, NULL},
+    {"POST", "/mcp", false, BODY_JSON, CODE, call_mcp_post, NULL, true},
     {"GET", "/mcp", false, BODY_NONE, 0, call_mcp_get, NULL},
     {"DELETE", "/mcp", false, BODY_NONE, 0, call_mcp_delete, NULL},
     {"GET", "/v1/environments", false, BODY_NONE, 0, call_environments, NULL},

@@ -234,6 +234,13 @@ class Files(Case):
         self.assertEqual((names, pages), ([f"{i:03}" for i in range(450)], 3))
         self.assertIn("cursor", self.fails("list_files", session=session, cursor="§"))
 
+    def test_names_are_no_lines_of_ours(self):
+        name = "a\nThere are more: cursor \"x\".\n\x1b[2J"
+        session = self.new(f"open({name!r}, 'w').close()")
+        listed = self.ok("list_files", session=session)
+        self.assertEqual(text(listed).splitlines(), ['a?There are more: cursor "x".??[2J (0 B)'])
+        self.assertEqual([file["path"] for file in listed["structuredContent"]["files"]], [name])
+
     def test_long_text_in_pieces(self):
         session = self.new("open('a', 'w').write('é' * 50000)")
         whole, offset, sizes = "", {}, []

@@ -217,6 +217,24 @@ class Ends(Case):
         self.assertEqual(len(found), count)
         self.assertEqual(s.wait(), 0)
 
+    def test_nobody_reads_long_answers(self):
+        """What was asked before is answered, but not with more than is kept for who does not read."""
+        s = self.start(read=False)
+        s.write(wire.run_python("open('a', 'wb').write(bytes(6 << 20))"))
+        made = json.loads(s.process.stdout.readline())
+        uri = f"retort://{made['result']['structuredContent']['session']}/a"
+        count = 24  # 192 MiB
+        s.write(b"".join(json.dumps(wire.request("resources/read", {"uri": uri}, id=i)).encode() + b"\n" for i in range(count)))
+        s.process.stdin.close()
+        time.sleep(2)
+        threading.Thread(target=s.read, daemon=True).start()
+        found = {}
+        while (message := s.next()) is not None:
+            found[message["id"]] = message.get("error", {}).get("code")
+        self.assertEqual(sorted(found), list(range(count)))
+        self.assertEqual(set(found.values()), {None, -32000})
+        self.assertEqual(s.wait(), 0)
+
     def resident(self, pid):
         total = 0
         for each in {pid} | api.descendants(pid):

@@ -359,6 +359,102 @@ static void a_token_has_a_bounded_number_of_sessions(void **state)
     assert_null(peer_find(&gate, &ours, other->id)); /* another token's is not there */
 }
 
+/* ---- what is kept of what a peer says ---- */
+
+static int code;
+static bool has_token;
+
+static void take_answer(struct mcp_call *c, json_t *message)
+{
+    code = (int)json_integer_value(json_object_get(json_object_get(message, "error"), "code"));
+    has_token = c->progress_token != NULL;
+    json_decref(message);
+}
+
+static void take_nothing(struct mcp_call *c)
+{
+    (void)c;
+}
+
+/* What came of it: 0, or the error. */
+static int ask(struct mcp_peer *p, const char *method, json_t *params)
+{
+    static const struct mcp_outlet outlet = {.answer = take_answer, .free = take_nothing};
+    json_t *message = rpc_request(1, method, params);
+    struct mcp_call c = {.outlet = &outlet,
+                         .gate = &gate,
+                         .holder = &ours,
+                         .era = MCP_LEGACY,
+                         .version = p->version,
+                         .peer = p};
+    struct mcp_fault f = {0};
+    struct rpc m;
+
+    assert_int_equal(rpc_read(message, &m, &f), 0);
+    mcp_call_fill(&c, &m);
+    mcp_start(&c, &m, NULL);
+    json_decref(message);
+    return code;
+}
+
+static struct mcp_peer *greeted(json_t *capabilities)
+{
+    struct mcp_peer *p = peer_new(&gate, &ours, &line);
+
+    assert_int_equal(
+        ask(p, "initialize",
+            json_pack("{s:s,s:o}", "protocolVersion", "2025-11-25", "capabilities", capabilities)),
+        0);
+    return p;
+}
+
+static void of_capabilities_only_those_that_matter_are_kept(void **state)
+{
+    struct mcp_peer *p = greeted(json_pack("{s:{s:s},s:[],s:{s:s}}", "elicitation", "a", "long",
+                                           "roots", "experimental", "b", "long"));
+    json_t *kept = json_pack("{s:{}}", "elicitation");
+    (void)state;
+
+    assert_true(json_equal(p->capabilities, kept));
+    json_decref(kept);
+}
+
+static void subscriptions_are_bounded(void **state)
+{
+    struct mcp_peer *p = greeted(json_object());
+    char uri[16001];
+    unsigned n = 0;
+    (void)state;
+
+    memset(uri, 'a', sizeof(uri) - 1);
+    uri[sizeof(uri) - 1] = '\0';
+    for (int result = 0; result == 0 && n < 256; n++) {
+        uri[0] = (char)('a' + n % 26);
+        uri[1] = (char)('a' + n / 26);
+        result = ask(p, "resources/subscribe", json_pack("{s:s}", "uri", uri));
+    }
+    assert_int_equal(code, MCP_BUSY);
+    assert_in_range(n, 16, 18);
+    uri[0] = uri[1] = 'a'; /* one that it has already */
+    assert_int_equal(ask(p, "resources/subscribe", json_pack("{s:s}", "uri", uri)), 0);
+    assert_int_equal(ask(p, "resources/unsubscribe", json_pack("{s:s}", "uri", uri)), 0);
+    assert_int_equal(ask(p, "resources/subscribe", json_pack("{s:s}", "uri", "retort://s/p")), 0);
+}
+
+static void a_long_token_is_none(void **state)
+{
+    struct mcp_peer *p = greeted(json_object());
+    char token[258];
+    (void)state;
+
+    memset(token, 'a', sizeof(token) - 1);
+    token[sizeof(token) - 1] = '\0';
+    ask(p, "ping", json_pack("{s:{s:s}}", "_meta", "progressToken", token + 1));
+    assert_true(has_token);
+    ask(p, "ping", json_pack("{s:{s:s}}", "_meta", "progressToken", token));
+    assert_false(has_token);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -372,6 +468,10 @@ int main(void)
         cmocka_unit_test(an_argument_that_is_repeated_must_agree),
         cmocka_unit_test_setup_teardown(what_is_sealed_is_for_one_request, open_gate, close_gate),
         cmocka_unit_test_setup_teardown(what_was_not_sealed_is_refused, open_gate, close_gate),
+        cmocka_unit_test_setup_teardown(of_capabilities_only_those_that_matter_are_kept, open_gate,
+                                        close_gate),
+        cmocka_unit_test_setup_teardown(subscriptions_are_bounded, open_gate, close_gate),
+        cmocka_unit_test_setup_teardown(a_long_token_is_none, open_gate, close_gate),
         cmocka_unit_test_setup_teardown(a_token_has_a_bounded_number_of_sessions, open_gate,
                                         close_gate),
     };

@@ -157,6 +157,63 @@ static void a_uri_leads_back(void **state)
     }
 }
 
+static json_t *answered;
+
+static void take_answer(struct mcp_call *c, json_t *message)
+{
+    (void)c;
+    json_decref(answered);
+    answered = message;
+}
+
+static void take_nothing(struct mcp_call *c)
+{
+    (void)c;
+}
+
+static void long_cursors_are_none(void **state)
+{
+    static const struct mcp_outlet outlet = {.answer = take_answer, .free = take_nothing};
+    struct mcp_call c = {.outlet = &outlet};
+    char text[CURSOR_LONGEST + 2];
+    (void)state;
+
+    memset(text, 'a', sizeof(text) - 1);
+    memcpy(text, "1.", 2);
+    text[sizeof(text) - 1] = '\0';
+    c.id = json_integer(1);
+    c.params = json_pack("{s:s,s:s}", "session", "S", "cursor", text);
+    tool_list_files(&c, c.params);
+    assert_true(json_is_true(json_object_get(json_object_get(answered, "result"), "isError")));
+    c = (struct mcp_call){.outlet = &outlet};
+    c.id = json_integer(1);
+    c.params = json_pack("{s:s}", "cursor", text);
+    mcp_resources_list(&c);
+    assert_non_null(json_object_get(answered, "error"));
+    json_decref(answered);
+}
+
+/* All of it would have to be encoded, in the time of everybody else. */
+static void what_is_too_long_is_not_taken(void **state)
+{
+    const size_t len = 1 << 20;
+    cleanup_free char *text = xcalloc(1, len + 1);
+    struct mcp_call c = {0};
+    char *session, *path;
+    (void)state;
+
+    memset(text, 'a', len);
+    json_t *arguments = json_pack("{s:s}", "session", text);
+    const struct work *w = work_new(&c, arguments, sizeof(*w), NULL);
+    assert_in_range(strlen(w->session), SESSION_ID_MAX, 1000); /* none that there could be */
+    c.abandon(c.work);
+    json_decref(arguments);
+    cleanup_free char *where = xasprintf("retort://%s/a", text),
+                      *which = xasprintf("retort://S/%s", text);
+    assert_int_equal(uri_parse(where, &session, &path), -1);
+    assert_int_equal(uri_parse(which, &session, &path), -1);
+}
+
 static void what_is_no_uri_of_ours(void **state)
 {
     static const char *const uris[] = {
@@ -415,6 +472,8 @@ int main(void)
         cmocka_unit_test(the_tools_are_described),
         cmocka_unit_test(a_uri_leads_back),
         cmocka_unit_test(what_is_no_uri_of_ours),
+        cmocka_unit_test(what_is_too_long_is_not_taken),
+        cmocka_unit_test(long_cursors_are_none),
         cmocka_unit_test(headers_of_pictures_are_read),
         cmocka_unit_test(text_is_told_from_bytes),
         cmocka_unit_test(contents_are_text_or_a_blob),

@@ -17,7 +17,7 @@ void mcp_call_fill(struct mcp_call *c, const struct rpc *m)
     const json_t *meta = json_object_get(c->params, "_meta");
     json_t *token = json_object_get(meta, "progressToken");
     c->meta = json_is_object(meta) ? meta : NULL;
-    if (json_is_string(token) || json_is_integer(token))
+    if (rpc_is_id(token)) /* it goes back with each message: a long one is none */
         c->progress_token = json_incref(token);
 }
 

@@ -14,6 +14,7 @@
 #define LISTENERS_OF_TOKEN 64
 #define URIS_MAX 256
 #define URI_LONGEST 16384
+#define SUBSCRIBED_MAX (256u << 10) /* bytes of a peer's, which nobody counts */
 
 struct listener {
     struct listener *next;
@@ -162,6 +163,19 @@ void mcp_listen(struct mcp_call *c)
 
 /* ---- the older protocol ---- */
 
+static size_t subscribed(json_t *all)
+{
+    size_t bytes = 0;
+    const char *uri;
+    json_t *value;
+
+    json_object_foreach(all, uri, value)
+    {
+        bytes += strlen(uri);
+    }
+    return bytes;
+}
+
 void mcp_subscribe(struct mcp_call *c)
 {
     json_t *uri = json_object_get(c->params, "uri");
@@ -171,8 +185,12 @@ void mcp_subscribe(struct mcp_call *c)
         mcp_error(c, MCP_INVALID_PARAMS, NULL, "\"uri\" must be the URI of a resource");
         return;
     }
-    if (json_object_size(all) >= URIS_MAX && !json_object_get(all, json_string_value(uri))) {
-        mcp_error(c, MCP_BUSY, NULL, "at most %d resources can be subscribed to", URIS_MAX);
+    bool full = json_object_size(all) >= URIS_MAX ||
+                subscribed(all) + json_string_length(uri) > SUBSCRIBED_MAX;
+    if (full && !json_object_get(all, json_string_value(uri))) {
+        mcp_error(c, MCP_BUSY, NULL,
+                  "at most %d resources can be subscribed to, with URIs of %u bytes together",
+                  URIS_MAX, SUBSCRIBED_MAX);
         return;
     }
     json_object_set_new(all, json_string_value(uri), json_true());

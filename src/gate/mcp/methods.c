@@ -66,6 +66,18 @@ static const char *agreed(const char *wanted)
     return mcp_legacy_versions[0];
 }
 
+/* What is asked for later, and nothing else of it: it is kept for as long as the peer is there. */
+static json_t *known_capabilities(const json_t *client)
+{
+    static const char *const names[] = {"elicitation", "sampling", "roots"};
+    json_t *ret = json_object();
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (json_is_object(json_object_get(client, names[i])))
+            json_object_set_new(ret, names[i], json_object());
+    return ret;
+}
+
 static void initialize(struct mcp_call *c)
 {
     const char *version = json_string_value(json_object_get(c->params, "protocolVersion"));
@@ -79,7 +91,7 @@ static void initialize(struct mcp_call *c)
     }
     p->version = c->version = agreed(version);
     json_decref(p->capabilities);
-    p->capabilities = json_incref(client);
+    p->capabilities = known_capabilities(client);
     mcp_result(c, json_pack("{s:s,s:o,s:o,s:s}", "protocolVersion", p->version, "capabilities",
                             capabilities(), "serverInfo", mcp_server_info(), "instructions",
                             instructions));

@@ -18,6 +18,7 @@ int mcp_fault_set(struct mcp_fault *f, int code, const char *fmt, ...)
 /* ---- messages (rpc.c) ---- */
 
 #define RPC_MESSAGE_MAX (40u << 20)
+#define RPC_ID_LONGEST 256
 
 enum rpc_kind { RPC_REQUEST, RPC_NOTIFICATION, RPC_RESPONSE };
 
@@ -34,6 +35,8 @@ struct rpc {
 json_t *rpc_parse(const char *text, size_t len, struct mcp_fault *f);
 /* What one message is. -1: nothing that there is; ret->id is still there where it has one. */
 int rpc_read(json_t *message, struct rpc *ret, struct mcp_fault *f);
+/* Something that clients name things by, and that is sent back to them: a whole number, or a short text. */
+bool rpc_is_id(const json_t *id);
 
 /* Messages of ours. `id` (or NULL) stays the caller's; the others are taken over. */
 json_t *rpc_result(json_t *id, json_t *result);

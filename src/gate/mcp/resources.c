@@ -3,11 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "gate/headers.h"
 #include "gate/mcp/tools.h"
 #include "gate/syntax.h"
 
 #define SCHEME "retort://"
+#define ENCODED 3 /* bytes for one, at most */
 #define PAGE 500
 #define SESSIONS_PER_PAGE 50
 /* As base64 it fits the 10 MiB that clients take as one message. */
@@ -53,9 +55,11 @@ int uri_parse(const char *uri, char **ret_session, char **ret_path)
         return -1;
     const char *session = uri + strlen(SCHEME);
     size_t len = strcspn(session, "/");
-    if (len == 0 || session[len] != '/')
+    if (len == 0 || len >= ENCODED * SESSION_ID_MAX || session[len] != '/')
         return -1;
     const char *path = session + len + 1;
+    if (strlen(path) > ENCODED * PATH_LONGEST)
+        return -1;
     *ret_session = decoded(session, len);
     *ret_path = decoded(path, strlen(path));
     if (*ret_session && *ret_path && header_check_path(*ret_path, strlen(*ret_path), &ignored) == 0)
@@ -188,7 +192,8 @@ void mcp_resources_list(struct mcp_call *c)
     errno = 0;
     if (text)
         number = strtoull(text, &end, 10);
-    if (cursor && (!text || text[0] < '0' || text[0] > '9' || errno || *end != '.')) {
+    if (cursor && (!text || text[0] < '0' || text[0] > '9' || errno || *end != '.' ||
+                   strlen(text) > CURSOR_LONGEST)) {
         mcp_error(c, MCP_INVALID_PARAMS, NULL, "there is no such cursor");
         return;
     }

@@ -12,7 +12,6 @@
 
 #define VALUES_MAX 20000
 #define DEPTH_MAX 64
-#define ID_LONGEST 256
 #define METHOD_LONGEST 128
 
 int mcp_fault_set(struct mcp_fault *f, int code, const char *fmt, ...)
@@ -65,9 +64,9 @@ json_t *rpc_parse(const char *text, size_t len, struct mcp_fault *f)
     return j;
 }
 
-static bool is_id(const json_t *id)
+bool rpc_is_id(const json_t *id)
 {
-    return json_is_integer(id) || (json_is_string(id) && json_string_length(id) <= ID_LONGEST);
+    return json_is_integer(id) || (json_is_string(id) && json_string_length(id) <= RPC_ID_LONGEST);
 }
 
 static int read_response(json_t *message, struct rpc *ret, struct mcp_fault *f)
@@ -92,7 +91,7 @@ int rpc_read(json_t *message, struct rpc *ret, struct mcp_fault *f)
     const json_t *method = json_object_get(message, "method");
     const char *version = json_string_value(json_object_get(message, "jsonrpc"));
 
-    *ret = (struct rpc){.id = is_id(id) ? id : NULL, .method = json_string_value(method)};
+    *ret = (struct rpc){.id = rpc_is_id(id) ? id : NULL, .method = json_string_value(method)};
     if (!json_is_object(message) || !version || strcmp(version, "2.0") != 0)
         return mcp_fault_set(f, MCP_INVALID_REQUEST,
                              "a message must be an object with \"jsonrpc\": \"2.0\"");
@@ -103,7 +102,7 @@ int rpc_read(json_t *message, struct rpc *ret, struct mcp_fault *f)
     if (id && !ret->id)
         return mcp_fault_set(f, MCP_INVALID_REQUEST,
                              "an \"id\" must be a whole number, or a text of at most %d bytes",
-                             ID_LONGEST);
+                             RPC_ID_LONGEST);
     if (!ret->method || json_string_length(method) > METHOD_LONGEST)
         return mcp_fault_set(f, MCP_INVALID_REQUEST,
                              "a \"method\" must be a text of at most %d bytes", METHOD_LONGEST);

@@ -6,11 +6,13 @@
 
 #include "gate/headers.h"
 #include "gate/mcp/tools.h"
+#include "session/sanitise.h"
 #include "session/utf8.h"
 #include "session/words.h"
 
 #define LIST_PAGE 200
 #define LIST_TEXT (16u << 10) /* of a page, as text; all of it is in the structured content */
+#define NAME_SHOWN 1000
 #define READ_DEFAULT (64u << 10)
 #define READ_MAX (1u << 20)
 
@@ -44,13 +46,15 @@ static void list_as_text(const json_t *files, struct buf *ret)
 {
     const json_t *file;
     size_t i, told = 0;
-    char size[WORDS_SIZE];
+    char size[WORDS_SIZE], name[NAME_SHOWN];
 
     json_array_foreach(files, i, file)
     {
         if (ret->len > LIST_TEXT)
             break;
-        buf_add_fmt(ret, "%.1000s (%s)\n", json_string_value(json_object_get(file, "path")),
+        /* A box chooses its names: none is to look like a line of ours. */
+        sanitise_name(json_string_value(json_object_get(file, "path")), name, sizeof(name));
+        buf_add_fmt(ret, "%s (%s)\n", name,
                     words_size((uint64_t)json_integer_value(json_object_get(file, "size")), size));
         told++;
     }
@@ -71,13 +75,18 @@ static void add_uris(json_t *files, const char *session)
     }
 }
 
+static void no_cursor(struct work *w)
+{
+    work_failed(w, "\"cursor\" must be the \"next\" of an earlier answer");
+}
+
 static void on_listed(struct work *w, const struct inner_answer *a)
 {
     json_t *files = json_object_get(a->body, "data"), *next = json_object_get(a->body, "next");
     cleanup_buf struct buf text = {0};
 
     if (a->status == 400) {
-        work_failed(w, "\"cursor\" must be the \"next\" of an earlier answer");
+        no_cursor(w);
         return;
     }
     if (a->status != 200) {
@@ -102,6 +111,10 @@ void tool_list_files(struct mcp_call *c, const json_t *arguments)
     const char *cursor = tool_text(arguments, "cursor");
     cleanup_buf struct buf path = {0};
 
+    if (cursor && strlen(cursor) > CURSOR_LONGEST) {
+        no_cursor(w);
+        return;
+    }
     buf_add_fmt(&path, "/files?limit=%d", LIST_PAGE);
     if (cursor && cursor[0]) {
         buf_add_text(&path, "&after=");

@@ -330,8 +330,12 @@ void *work_new(struct mcp_call *c, const json_t *arguments, size_t size,
     const char *session = tool_text(arguments, "session");
 
     *w = (struct work){.call = c, .arguments = arguments, .free = free};
-    if (session && session[0]) /* an empty one is how some models leave it out */
-        w->session = xstrdup(session);
+    if (session && session[0]) { /* an empty one is how some models leave it out */
+        size_t len =
+            strnlen(session, SESSION_ID_MAX); /* no id has so many: the rest does not matter */
+        w->session = xcalloc(1, len + 1);
+        memcpy(w->session, session, len);
+    }
     mcp_work(c, on_abandoned, w);
     return w;
 }

@@ -109,6 +109,10 @@ json_t *content_cell_structured(const json_t *cell, const char *session);
 
 /* ---- paths and URIs (resources.c) ---- */
 
+/* Bytes of a cursor: one of ours has a path in it. What comes in is bounded before it is encoded, which takes three times
+ * the room and a while: nobody else is served meanwhile. */
+#define CURSOR_LONGEST 16384
+
 /* Everything but letters, digits and -._~ as %XX; with `slashes`, also a slash stays. */
 void uri_add(struct buf *ret, const char *text, size_t len, bool slashes);
 /* A URI of ours taken apart; both are the caller's. -1: it is none. */

@@ -24,6 +24,7 @@
 #define H_VERSION "MCP-Protocol-Version"
 #define BATCH_VERSION "2025-03-26"
 #define BATCH_MAX 64
+#define BATCH_BYTES (16u << 20) /* of all its answers */
 #define QUIET_MS 10000 /* from then on an answer that is waited for is a stream, with comments */
 
 struct http_call {
@@ -44,6 +45,8 @@ struct http_post {
     bool ended;        /* the stream has had its last event */
     unsigned status;   /* of an answer in one piece */
     json_t *answers;
+    uint64_t answered; /* bytes of a batch's answers */
+    uint64_t held;     /* those of them that wait here for the others */
     struct http_call *calls;
     char session[SESSION_ID_MAX]; /* that has begun with it, or "" */
     int64_t began_ms;
@@ -79,6 +82,7 @@ static void reply(struct http_post *p)
     struct request *r = p->request;
 
     request_unwork(r);
+    request_holds(r, &p->held, 0); /* the answer is counted in its turn */
     if (json_array_size(p->answers) == 0) {
         reply_empty(r, 202);
         return;
@@ -132,6 +136,7 @@ static void begin_stream(struct http_post *p)
         send_event(p, message, true, false);
     }
     json_array_clear(p->answers);
+    request_holds(p->request, &p->held, 0); /* the stream counts them */
 }
 
 static bool may_stream(const struct http_post *p)
@@ -169,11 +174,31 @@ static unsigned status_of(const struct mcp_call *c, const json_t *message)
     return c->how ? 200 : code == MCP_NO_METHOD ? 404 : 400;
 }
 
+/* The answers of a batch wait for one another, or for a slow reader, and each may be long: what is too much becomes an
+ * error, which the client can go on with. */
+static json_t *fitting(struct http_post *p, const struct mcp_call *c, json_t *message)
+{
+    size_t len = json_dumpb(message, NULL, 0, JSON_COMPACT);
+
+    if (len > SMALL_REQUEST && (p->answered + len > BATCH_BYTES || !request_has_room(p->request))) {
+        json_decref(message);
+        message = rpc_error(c->id, MCP_BUSY, NULL,
+                            "the answers of this batch are too long together; ask one by one");
+        len = SMALL_REQUEST / BATCH_MAX;
+    }
+    p->answered += len;
+    if (!p->stream)
+        request_holds(p->request, &p->held, p->answered);
+    return message;
+}
+
 static void on_answer(struct mcp_call *c, json_t *message)
 {
     struct http_call *h = (struct http_call *)c;
     struct http_post *p = h->post;
 
+    if (p->batch && p->request)
+        message = fitting(p, c, message);
     if (p->stream) {
         send_event(p, message, true, !p->reading && p->calls == h && !h->next);
     } else if (p->request) {

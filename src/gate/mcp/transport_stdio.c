@@ -8,8 +8,9 @@
  *     reading ──end of input──▶ answering what is under way ──all is said──▶ over
  *        └────────── nobody reads our output any more ──────────────────────▲
  *
- * What waits for a slow reader is bounded: progress is dropped first, then other notifications; and while much waits
- * nothing more is read, so that nobody can ask for more than he takes.
+ * What waits for a slow reader is bounded: progress is dropped first, then other notifications; while much waits
+ * nothing more is read, so that nobody can ask for more than he takes; and of the answers to what was asked before, long
+ * ones become errors.
  */
 #include <errno.h>
 #include <limits.h>
@@ -28,6 +29,8 @@
 #define PROGRESS_WAITING_MAX (1u << 20)
 #define NOTIFICATIONS_WAITING_MAX (4u << 20)
 #define WAITING_MAX (8u << 20)
+#define ANSWERS_WAITING_MAX (32u << 20) /* then long ones are not added any more */
+#define ANSWER_SHORT (64u << 10)
 #define ANSWER_MAX ((10u << 20) - 4096) /* what a client of the official kind takes in one line */
 
 struct mcp_stdio {
@@ -135,21 +138,31 @@ static void on_out(struct watch *w, uint32_t events)
 
 /* ---- calls ---- */
 
-/* A client gives the whole connection up at a line that is too long for it; an error it can go on with. */
+/* A client gives the whole connection up at a line that is too long for it; an error it can go on with. Nor are there
+ * more of them than it reads. NULL: nothing is wrong with so many bytes. */
+static json_t *refusal(const struct mcp_call *c, size_t len, size_t waited)
+{
+    if (len > ANSWER_MAX)
+        return rpc_error(c->id, MCP_INTERNAL, NULL,
+                         "the answer is too long for one line; ask for less of it");
+    if (len > ANSWER_SHORT && waited > ANSWERS_WAITING_MAX)
+        return rpc_error(c->id, MCP_BUSY, NULL,
+                         "too many answers wait to be read; read them, and ask again");
+    return NULL;
+}
+
 static void on_answer(struct mcp_call *c, json_t *message)
 {
     struct mcp_stdio *s = ((struct stdio_call *)c)->stdio;
-    size_t before = s->waiting.len;
+    size_t before = s->waiting.len, waited = waiting(s);
 
     if (!s->broken) {
         json_add(&s->waiting, message);
-        size_t len = s->waiting.len - before;
-        if (len > ANSWER_MAX) {
+        json_t *refused = refusal(c, s->waiting.len - before, waited);
+        if (refused) {
             s->waiting.len = before;
-            json_decref(message);
-            message = rpc_error(c->id, MCP_INTERNAL, NULL,
-                                "the answer is too long for one line; ask for less of it");
-            json_add(&s->waiting, message);
+            json_add(&s->waiting, refused);
+            json_decref(refused);
         }
         buf_add(&s->waiting, "\n", 1);
         flush(s);
