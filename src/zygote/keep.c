@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -43,9 +44,11 @@
 #define FORK_TRIES 100
 #define FORK_PAUSE_US 10000
 #define PATIENCE_MS 6000
-#define FILES_MS 60000 /* while init copies what has changed in the workspace */
+#define BRANCH_SEED 2568 /* bytes: see SEEDED in reseed.py */
+#define FILES_MS 60000   /* while init copies what has changed in the workspace */
 
-static struct msg in; /* 64 KiB: not on the stack */
+static struct msg in;     /* 64 KiB: not on the stack */
+static struct msg answer; /* of init's to the live one, which may still need what is in `in` */
 
 /* ---- forking ---- */
 
@@ -184,7 +187,7 @@ static int open_oom_score(const char *score)
     return high;
 }
 
-static void own_open(struct own *ret)
+static void own_open(struct own *ret, int init)
 {
     struct err e;
     int pair[2];
@@ -193,7 +196,7 @@ static void own_open(struct own *ret)
         _exit(1);
     *ret = (struct own){.line = put_high(pair[0]),
                         .far = put_high(pair[1]),
-                        .init = put_high(BOX_INIT_FD),
+                        .init = put_high(init),
                         .oom_score = open_oom_score(WAITING_OOM_SCORE)};
     close(pair[0]);
     close(pair[1]);
@@ -307,33 +310,21 @@ static void become_live(void)
         _exit(1);
 }
 
-/* Returns the cell that it left after: a later one than what we were kept for, when that left no trace. */
-static uint32_t become_branch(void)
-{
-    struct fields f;
-
-    fields_init(&f, in.data, in.len);
-    uint32_t n = fields_get_u32(&f);
-    take_places();
-    branch_ready(&in);
-    msg_done(&in);
-    return n;
-}
-
 static void note_shared(struct buf *lost, size_t bytes)
 {
     if (bytes && lost->len <= LOST_MAX)
         buf_add_fmt(lost, "%s" POINT_SHARED, lost->len ? "\n" : "", bytes >> 10);
 }
 
-/* In the new process. Returns when it is the live one; true: of another box. */
-static bool wait_here(uint32_t n, struct buf *lost)
+/* In the new process, with a way to init. Returns when it is the live one; true: of another box. */
+static bool wait_here(uint32_t n, int init, struct buf *lost)
 {
     struct own own;
 
     if (setsid() < 0)
         _exit(1);
-    own_open(&own);
+    own_open(&own, init);
+    msg_done(&in); /* of a branch: its live one's */
     part_from_live(&own, lost);
     prctl(PR_SET_DUMPABLE, 0); /* /proc shows it to nobody */
     tell_waits(&own, n, lost);
@@ -349,23 +340,23 @@ static bool wait_here(uint32_t n, struct buf *lost)
 /* ---- the live one ---- */
 
 /* init's answer; the guest may have closed the line, or read from it. */
-static bool hear(uint32_t seq, uint32_t wanted, int patience_ms)
+static bool hear(int init, uint32_t seq, uint32_t wanted, int patience_ms)
 {
-    struct pollfd line = {.fd = BOX_INIT_FD, .events = POLLIN};
+    struct pollfd line = {.fd = init, .events = POLLIN};
     struct fields f;
     struct err e;
 
-    while (poll(&line, 1, patience_ms) > 0 && msg_recv(BOX_INIT_FD, &in, &e) > 0) {
-        fields_init(&f, in.data, in.len);
+    while (poll(&line, 1, patience_ms) > 0 && msg_recv(init, &answer, &e) > 0) {
+        fields_init(&f, answer.data, answer.len);
         bool ours = fields_get_u32(&f) == seq && fields_end(&f);
-        msg_done(&in);
+        msg_done(&answer);
         if (ours) /* else it is late, and was for the one before */
-            return in.type == wanted;
+            return answer.type == wanted;
     }
     return false;
 }
 
-static bool ask(uint32_t seq, uint32_t n)
+static bool ask(int init, uint32_t seq, uint32_t n)
 {
     cleanup_buf struct buf b = {0};
     struct err e;
@@ -373,7 +364,7 @@ static bool ask(uint32_t seq, uint32_t n)
     msg_begin(&b, LINE_WANT);
     fields_put_u32(&b, seq);
     fields_put_u32(&b, n);
-    return msg_send(BOX_INIT_FD, &b, NULL, 0, &e) == 0 && hear(seq, LINE_GO, PATIENCE_MS);
+    return msg_send(init, &b, NULL, 0, &e) == 0 && hear(init, seq, LINE_GO, PATIENCE_MS);
 }
 
 PyObject *same(PyObject *self, PyObject *args)
@@ -392,59 +383,117 @@ PyObject *same(PyObject *self, PyObject *args)
 }
 
 /* init need not wait for a fork that does not come: meanwhile others would get its number. */
-static void call_off(uint32_t seq)
+static void call_off(int init, uint32_t seq)
 {
     cleanup_buf struct buf b = {0};
     struct err ignored;
 
     msg_begin(&b, LINE_FAILED);
     fields_put_u32(&b, seq);
-    msg_send(BOX_INIT_FD, &b, NULL, 0, &ignored);
+    msg_send(init, &b, NULL, 0, &ignored);
 }
 
-/* As fork_apart, between init's two answers. */
-static pid_t fork_to_wait(uint32_t n, bool *ret_waits)
-{
-    static uint32_t seq;
+static uint32_t seq; /* of what init was asked last */
 
-    *ret_waits = false;
-    if (!ask(++seq, n))
+/* As fork_apart, when init has made way for it. */
+static pid_t fork_to_wait(uint32_t n, int init)
+{
+    if (!ask(init, ++seq, n))
         return -1;
     pid_t pid = fork_apart();
     if (pid < 0)
-        call_off(seq);
-    *ret_waits = pid > 0 && hear(seq, LINE_TAKEN, FILES_MS);
+        call_off(init, seq);
     return pid;
+}
+
+static bool is_taken(int init)
+{
+    return hear(init, seq, LINE_TAKEN, FILES_MS);
+}
+
+/* What has become of the one that waited. */
+struct woken {
+    uint32_t n; /* the cell that it comes after */
+    bool branch;
+    pid_t first; /* of a branch: its first state, or -1 */
+    struct buf lost;
+    size_t seeded; /* bytes of the seed: of a branch, and of what waits for it */
+    unsigned char seed[BRANCH_SEED];
+};
+
+/* In the new process. A branch has its first state wait before any Python runs in it: else the pages that it writes to
+ * at first would be shared again, and copied twice. That one has then seen nothing of what Python does in a branch,
+ * and does it when it is woken, with the same seed: so it is what the branch was. Both have no right over the box
+ * any more (branch_join), and the branch's init lets this one wait as it does any other. */
+static void wait_to_be_woken(struct woken *w)
+{
+    int init = BOX_INIT_FD;
+    struct fields f;
+
+    while (w->branch = wait_here(w->n, init, &w->lost), w->branch) {
+        fields_init(&f, in.data, in.len);
+        w->n = fields_get_u32(&f); /* a later one than ours, when that left no trace */
+        if (getrandom(w->seed, sizeof(w->seed), 0) != sizeof(w->seed))
+            _exit(1);
+        w->seeded = sizeof(w->seed);
+        init = in.fds[BRANCH_FD_LINE];
+        w->first = fork_to_wait(w->n, init);
+        if (w->first != 0)
+            return;
+        w->lost.len = 0; /* the branch tells that */
+    }
+}
+
+/* After what the guest has registered for forks: a branch in which that does not end never stands. Its owner
+ * comes back with a cell while init takes the first state in. */
+static bool become_branch(pid_t first)
+{
+    take_places();
+    branch_ready(&in);
+    msg_done(&in);
+    return first > 0 && is_taken(BOX_INIT_FD);
+}
+
+static PyObject *go_on(const struct woken *w)
+{
+    bool waits = true;
+
+    PyOS_AfterFork_Child(); /* closes the channel that it has had */
+    if (w->branch)
+        waits = become_branch(w->first);
+    else
+        become_live();
+    return Py_BuildValue("(s#OIy#O)", w->lost.data ? w->lost.data : "", (Py_ssize_t)w->lost.len,
+                         w->branch ? Py_True : Py_False, w->n, w->seed, (Py_ssize_t)w->seeded,
+                         waits ? Py_True : Py_False);
 }
 
 PyObject *keep(PyObject *self, PyObject *args)
 {
-    cleanup_buf struct buf lost = {0};
+    struct woken w = {0};
     sigset_t all, before;
     unsigned n;
-    const char *lost_before;
-    bool waits;
+    const char *lost;
     (void)self;
 
-    if (!PyArg_ParseTuple(args, "Is", &n, &lost_before))
+    if (!PyArg_ParseTuple(args, "Is", &n, &lost))
         return NULL;
-    buf_add_text(&lost, lost_before);
     /* Before init is asked, and with signals: this runs what the guest has registered (os.register_at_fork),
      * which may fork itself, and may take its time, until an interrupt. */
     PyOS_BeforeFork();
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before); /* a handler must not run in the go-between */
-    if (fork_to_wait(n, &waits) == 0) {
-        bool branch = wait_here(n, &lost);
-        PyOS_AfterFork_Child(); /* closes the channel that it has had */
-        if (branch)
-            n = become_branch();
-        else
-            become_live();
+    pid_t pid = fork_to_wait(n, BOX_INIT_FD);
+    if (pid == 0) {
+        w.n = n;
+        buf_add_text(&w.lost, lost);
+        wait_to_be_woken(&w);
+        PyObject *woken = go_on(&w);
+        buf_done(&w.lost);
         sigprocmask(SIG_SETMASK, &before, NULL);
-        return Py_BuildValue("(s#OI)", lost.data ? lost.data : "", (Py_ssize_t)lost.len,
-                             branch ? Py_True : Py_False, n);
+        return woken;
     }
+    bool waits = pid > 0 && is_taken(BOX_INIT_FD);
     sigprocmask(SIG_SETMASK, &before, NULL);
     PyOS_AfterFork_Parent();
     return PyBool_FromLong(waits);

@@ -13,8 +13,9 @@
 #include "base/buf.h"
 
 /* keep(n, lost): True in the live process: one waits now, with the state after cell n; False: it could not
- * be. In the one that waited and was woken, a pair: all that is lost, a line each, and whether it is a branch, of
- * another session from now on. */
+ * be. In the one that waited and was woken, a tuple: all that is lost, a line each; whether it is a branch, of
+ * another session from now on; the cell that it comes after; the seed (bytes) for a branch or, the same, for what waits
+ * with its first state, else none; and whether one waits with the state that it begins with. */
 PyObject *keep(PyObject *self, PyObject *args);
 /* same(n): cell n has changed nothing; what waits is good for it too. */
 PyObject *same(PyObject *self, PyObject *args);

@@ -123,6 +123,31 @@ class Fork(api.Case):
         self.assertEqual((cell["status"], cell["restored_to"]), ("crashed", 1))
         self.assertEqual(api.result(branch.cell("x")), "1")
 
+    def test_its_first_cell_dies_after_random_numbers(self):
+        """What waits with a branch's first state was made before the branch had its own."""
+        self.s.cell("import random, numpy, os, multiprocessing.process\nnumpy.random.seed(1); numpy.random.randn()")
+        draw = ("print((random.random(), random.gauss(0, 1), numpy.random.rand(), numpy.random.randn(), "
+                "bytes(multiprocessing.process.current_process().authkey)), flush=True)\n")
+        branch, other = self.fork(count=2)
+        first = branch.cell(draw + "os._exit(1)")
+        self.assertEqual((first["status"], first["restored_to"]), ("crashed", 1))
+        again, next_to_it, here = branch.cell(draw), other.cell(draw), self.s.cell(draw)
+        drawn = [eval(api.text(cell, "stdout")) for cell in (first, again, next_to_it, here)]
+        self.assertEqual(drawn[0], drawn[1])
+        for values in zip(*drawn[1:]):
+            self.assertEqual(len(set(values)), 3, values)
+
+    def test_a_branch_of_what_waits_for_a_branch(self):
+        self.s.cell("import random; f = open('a', 'w+'); f.write('abc'); f.flush(); x = [1]")
+        branch, = self.fork()
+        session = api.Session(self.client, self.client.post(branch.path + "/fork").json["sessions"][0]["id"])
+        self.assertEqual(api.result(session.cell("x.append(2); f.write('d'); f.flush(); x")), "[1, 2]")
+        self.assertEqual(session.cell("import os; os.abort()")["restored_to"], 2)
+        self.assertEqual(api.result(session.cell("x, f.tell(), open('a').read()")), "([1, 2], 4, 'abcd')")
+        self.assertEqual(branch.cell("x = 0; import os; os.abort()")["restored_to"], 1)
+        self.assertEqual(api.result(branch.cell("x, f.tell(), open('a').read()")), "([1], 3, 'abc')")
+        self.assertNotEqual(api.result(branch.cell("random.random()")), api.result(session.cell("random.random()")))
+
     def test_what_does_not_come_along_is_said(self):
         self.s.cell("import threading, time, os\n"
                     "t = threading.Thread(target=time.sleep, args=(30,), name='worker-1', daemon=True); t.start()\n"

@@ -121,7 +121,7 @@ class Points:
     def __init__(self, kernel, keep, same):
         self.kernel = kernel
         self.keep = keep  # of the extension: True, False, or in the one that was woken what it lost, whether it
-        # is a branch, and which cell it comes after
+        # is a branch, which cell it comes after, a branch's seed, and whether its state is kept
         self.same = same  # of the extension
         self.due = None  # the cell whose state nobody keeps yet
         self.kept = None  # the last one whose state somebody keeps
@@ -166,14 +166,17 @@ class Points:
             self.kept = due
         if woken is True or woken is False:
             return False
-        woken, branch, due = woken
+        woken, branch, due, seed, waits = woken
         self.how = "forked" if branch else "restored"
         self.kernel.begin_again()
-        if branch:
-            unless_broken(reseed_branch)  # it is another session, with random numbers of its own
-            self.due, self.kept, self.is_new = due, None, True
+        if seed:  # it is another session, with random numbers of its own: a branch, or what waited for one
+            unless_broken(reseed_branch, seed)
         else:
             unless_broken(setstate, state)
+        if waits:
+            self.kept = due
+        else:
+            self.due, self.kept, self.is_new = due, None, True
         ours = unless_broken(self.kernel.forget_loop) or ()
         self.lost = [line for line in woken.splitlines() if is_lost(line, ours)]
         return True

@@ -11,8 +11,9 @@ import sys
 
 MT_WORDS = 624  # of a Mersenne Twister's key; its position follows, and at the end means "used up"
 
-_numpy_key = _numpy_position = None
+_numpy_generator = _numpy_key = _numpy_position = None
 _seed_random = None
+_sqlite_randomness = None
 _renewals = []
 _zygote = None  # its process id
 
@@ -20,7 +21,7 @@ _zygote = None  # its process id
 def prepare():
     """In the zygote, when nothing more will run there: what comes new at its first use is
     forgotten once for all forks, and the rest is found that reseed() will write to."""
-    global _numpy_key, _numpy_position, _seed_random, _zygote
+    global _numpy_generator, _numpy_key, _numpy_position, _seed_random, _zygote
     for name, forget in FORGOTTEN.items():
         if name in sys.modules:
             forget(sys.modules[name])
@@ -29,6 +30,7 @@ def prepare():
         random_.seed()  # also forgets a half-used pair of normal numbers
         generator = random_.mtrand._rand._bit_generator
         if type(generator).__name__ == "MT19937":
+            _numpy_generator = generator  # held, because its memory is written to
             address = generator.ctypes.state_address
             _numpy_key = _memory(address, MT_WORDS * 4)
             _numpy_position = _memory(address + MT_WORDS * 4, 4)
@@ -39,16 +41,16 @@ def prepare():
     _zygote = os.getpid()
 
 
-def reseed_branch():
-    """In a fork of a session that is another from now on. (Python has seeded `random`.)"""
+def reseed_branch(seed):
+    """In a fork of a session that is another from now on, and in the one that waits with its first state: what can be
+    the same in both comes of the seed (bytes), and the rest of the system."""
     for name, forget in FORGOTTEN.items():
         if name in sys.modules:
             forget(sys.modules[name])
-    for name, renew in RENEWALS.items():
+    for name, (size, seed_with) in SEEDED.items():
+        part, seed = seed[:size], seed[size:]
         if name in sys.modules:
-            renew(sys.modules[name])
-    if "numpy.random" in sys.modules:
-        sys.modules["numpy.random"].seed()  # also forgets a half-used pair of normal numbers
+            seed_with(sys.modules[name], part)
     if "ssl" in sys.modules:
         _add_entropy(sys.modules["ssl"])
 
@@ -72,8 +74,12 @@ def _numpy(random_):
     if _numpy_key is None:
         random_.seed()
     else:
-        _numpy_key[:] = os.urandom(MT_WORDS * 4)
-        _numpy_position[:] = MT_WORDS.to_bytes(4, sys.byteorder)
+        _set_numpy(os.urandom(MT_WORDS * 4))
+
+
+def _set_numpy(key):
+    _numpy_key[:] = key
+    _numpy_position[:] = MT_WORDS.to_bytes(4, sys.byteorder)
 
 
 def _random(_):
@@ -100,6 +106,31 @@ RENEWALS = {
 }
 
 
+def _number(part):
+    return int.from_bytes(part, sys.byteorder)
+
+
+def _seed_numpy(random_, part):
+    if _numpy_generator is not None and random_.mtrand._rand._bit_generator is _numpy_generator:
+        random_.seed(0)  # forgets a half-used pair of normal numbers
+        _set_numpy(part)
+    else:  # the user's own, or imported by the session
+        random_.seed([_number(part[at:at + 4]) for at in range(0, 32, 4)])
+
+
+def _seed_authkey(process, part):
+    process.current_process().authkey = part
+
+
+# How many bytes of a branch's seed, which has BRANCH_SEED of them (zygote/keep.c), and what is done with them.
+SEEDED = {
+    "random": (32, lambda module, part: module.seed(_number(part))),
+    "numpy.random": (MT_WORDS * 4, _seed_numpy),
+    "multiprocessing.process": (32, _seed_authkey),
+    "torch": (8, lambda module, part: module.manual_seed(_number(part) >> 1)),
+}
+
+
 def _tempfile(tempfile):
     tempfile._name_sequence = None
     tempfile.tempdir = None
@@ -112,7 +143,10 @@ def _uuid(uuid):
 
 def _sqlite(module):
     # Zero bytes: forget the state; the next use seeds it from the system.
-    ctypes.CDLL(module.__file__).sqlite3_randomness(0, None)
+    global _sqlite_randomness
+    if _sqlite_randomness is None:  # else a branch would look for it anew
+        _sqlite_randomness = ctypes.CDLL(module.__file__).sqlite3_randomness
+    _sqlite_randomness(0, None)
 
 
 def _gauss(random_):
