@@ -215,7 +215,8 @@ class Back(api.Case):
         self.s.cell("f.write('def'); f.flush()")
         self.s.cell("1")
         self.rollback(4)
-        self.assertEqual(api.result(self.s.cell("f.write('X'); f.flush(); f.tell(), open('log').read()")), "(4, 'abcX')")
+        cell = self.s.cell("f.write('X'); f.flush(); f.tell(), open('log').read()")
+        self.assertEqual(api.result(cell), "(4, 'abcX')", cell)
 
 
 class Pressure(api.Case):
@@ -260,7 +261,8 @@ class Pressure(api.Case):
         self.assertEqual((cell["status"], cell.get("limit")), ("ok", None))
         self.s.cell("y = 0; open('big', 'wb').write(b'd')")
         self.s.cell("1")
-        self.assertEqual(self.s.client.post(self.s.path + "/rollback", to=2).status, 200)
+        answer = self.s.client.post(self.s.path + "/rollback", to=2)
+        self.assertEqual(answer.status, 200, answer.json)
         cell = self.s.cell("open('big').read()")
         self.assertEqual(api.result(cell), "'d'")
         self.assertIn("not brought back: big\n", api.text(cell, "stderr"))

@@ -245,8 +245,15 @@ class Hostile(api.Case):
                                                     "            for fd in fds[:11]: os.close(fd)"))
         time.sleep(2)
 
+        def ground():
+            try:
+                return os.path.dirname(memory_cgroup(self.of_depth(inits(self.server))))
+            except FileNotFoundError:  # that box has just ended
+                return None
+        where = api.wait_until(ground, 5)
+
         def cgroups():
-            return len(glob.glob(os.path.dirname(memory_cgroup(self.of_depth(inits(self.server)))) + "/box-*"))
+            return len(glob.glob(where + "/box-*"))
         before = cgroups()
         self.assertError(self.client.post(session.path + "/fork"), 503, "no_box")
         self.assertTrue(api.wait_until(lambda: cgroups() == before, 5), (before, cgroups()))

@@ -152,7 +152,7 @@ class Run(Case):
             with self.subTest(session=session):
                 result = other.tool("run_python", code="1", session=session)
                 self.assertTrue(result["isError"])
-                self.assertIn(f'there is no session "{session[:100]}"', text(result))
+                self.assertIn(f'there is no session "{session[:64]}"', text(result))
         self.assertNotIn(mine, json.dumps(other.ask("resources/list")))
 
     def test_pictures(self):
