@@ -187,7 +187,7 @@ class Json(cli.Case):
         self.assertRegex(cell["files"][0]["sha256"], "^[0-9a-f]{64}$")
         self.assertGreater(cell["receipt"]["wall_ms"], 0)
         self.assertGreater(cell["receipt"]["cpu_ms"], 0)
-        self.assertGreater(cell["receipt"]["peak_memory"], 1 << 20)
+        self.assertGreater(cell["receipt"]["peak_memory"], 1 << 17)
         self.assertNotIn("error", cell)
         self.assertNotIn("limit", cell)
 
