@@ -387,6 +387,7 @@ void init_run(struct box_init *b, const struct init_ends *ends)
     if (b->branch)
         close(HANDOVER_FD);
     in.points.branch = b->branch;
+    in.points.watch = &in.changes.watch;
     points_begin(&in.points, in.setup, LINE_FD, b->plan->has_cgroup, b->plan->memory);
     if (b->branch)
         changes_accept_all(&in.changes); /* no cell of this session has made them */

@@ -289,9 +289,10 @@ static void on_waits(struct points *p, struct fields *f, struct msg *m)
     p->n++;
     set_scores(p); /* copying may be what makes memory short */
     /* Before the interpreter goes on. A workspace that cannot be copied comes back as far as it was. */
-    if (last && !p->touched && !once_more)
-        past_share(&x->past,
-                   &last->past); /* with many files, looking at them takes longer than the fork */
+    /* With many files, looking at them takes longer than the fork. But what a cell did to them is told when its owner
+     * asks, who may be slower than the interpreter is to be kept. */
+    if (last && !p->touched && !once_more && p->watch && watch_quiet(p->watch))
+        past_share(&x->past, &last->past);
     else
         past_take(&x->past, last ? &last->past : NULL, &p->copies, &ignored);
     reap_holder(p);

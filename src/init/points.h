@@ -13,6 +13,7 @@
 #include "box/box.h"
 #include "init/past.h"
 #include "init/copies.h"
+#include "init/watch.h"
 #include "wire/msg.h"
 
 #define POINTS BOX_WAITING_MAX
@@ -42,10 +43,11 @@ struct points {
     struct point list[POINTS]; /* the oldest first */
     unsigned n, max;
     bool counted;
-    uint64_t memory;      /* the session's limit */
-    bool touched;         /* files have changed since the last one */
-    struct copies copies; /* copies of the workspace, for all of them */
-    uint32_t evicted;     /* processes that were ended when memory was short */
+    uint64_t memory;           /* the session's limit */
+    bool touched;              /* files have changed since the last one, as far as we were told */
+    const struct watch *watch; /* says whether there is more; NULL: nobody can */
+    struct copies copies;      /* copies of the workspace, for all of them */
+    uint32_t evicted;          /* processes that were ended when memory was short */
     /* one is being forked: */
     pid_t expected;
     uint32_t seq;

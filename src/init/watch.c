@@ -7,6 +7,7 @@
 #include "init/watch.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -216,6 +217,13 @@ static bool hear(struct watch *w, const struct inotify_event *ev)
     if (!dir || ev->mask & (IN_Q_OVERFLOW | IN_UNMOUNT | IN_ISDIR) || ev->len == 0)
         return false;
     return note(w, dir, ev);
+}
+
+bool watch_quiet(const struct watch *w)
+{
+    struct pollfd events = {.fd = w->fd, .events = POLLIN};
+
+    return w->started && w->sound && poll(&events, 1, 0) == 0;
 }
 
 bool watch_read(struct watch *w)

@@ -52,5 +52,8 @@ void watch_end(struct watch *w, bool complete);
 /* Give back what it holds of the host, until the next walk. */
 void watch_rest(struct watch *w);
 
+/* True: nothing has happened since the last watch_read that there is to read. */
+bool watch_quiet(const struct watch *w);
+
 /* True: w->list is what was touched. False: walk. */
 bool watch_read(struct watch *w);
