@@ -67,14 +67,18 @@ static void serve(struct msg *m)
 
     fields_init(&f, m->data, m->len);
     char *at = (char *)(uintptr_t)fields_get_u64(&f);
-    uint64_t size = fields_get_u64(&f);
-    if (m->type == HOLDER_PUT)
-        answer(m->n_fds == 1 ? (uint64_t)(uintptr_t)take_in(m->fds[0], size) : 0);
-    else if (m->type == HOLDER_GET)
-        answer(m->n_fds == 1 && fd_write_all(m->fds[0], at, size) == 0);
-    else
+    uint64_t size = fields_get_u64(&f), result = 0;
+    bool asks = m->type == HOLDER_PUT || m->type == HOLDER_GET;
+
+    if (m->type == HOLDER_PUT && m->n_fds == 1)
+        result = (uint64_t)(uintptr_t)take_in(m->fds[0], size);
+    else if (m->type == HOLDER_GET && m->n_fds == 1)
+        result = fd_write_all(m->fds[0], at, size) == 0;
+    else if (!asks)
         free(at);
-    msg_done(m);
+    msg_done(m); /* before the answer: a guest that removes the file then has its room at once */
+    if (asks)
+        answer(result);
 }
 
 /* Among those that wait (see set_scores in points.c). Refused: then it goes by size. */
