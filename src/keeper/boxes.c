@@ -255,10 +255,23 @@ struct box *box_find(struct state *s, uint32_t id)
     return NULL;
 }
 
+/* What init has said and we have not read yet. */
+static bool recv_said(struct state *s, struct box *b)
+{
+    struct pollfd words = {.fd = b->init_setup.fd, .events = POLLIN};
+    struct err e;
+
+    return words.fd >= 0 && poll(&words, 1, 0) > 0 && msg_recv(words.fd, &s->in, &e) > 0;
+}
+
 void box_signal(struct state *s, struct box *b, int signal)
 {
+    /* init has told the owner of a successor too, who may have been quicker to act on it than we to read it. */
+    while (!b->kernel_pid && !b->live_pid && recv_said(s, b)) {
+        box_hear(s, b, &s->in);
+        msg_done(&s->in);
+    }
     pid_t pid = b->kernel_pid ? b->kernel_pid : b->live_pid;
-    (void)s;
     if (!pid)
         return;
     /* An interrupt goes to the group, as from a terminal: what a cell has started gets it too. A child of
@@ -324,10 +337,7 @@ void box_live(struct box *b, struct msg *m)
 /* Who waits was said before the interpreter went on, and may not have been read yet. */
 static void hear_all(struct state *s, struct box *b)
 {
-    struct pollfd words = {.fd = b->init_setup.fd, .events = POLLIN};
-    struct err e;
-
-    while (b->init_setup.fd >= 0 && poll(&words, 1, 0) > 0 && msg_recv(words.fd, &s->in, &e) > 0) {
+    while (recv_said(s, b)) {
         if (s->in.type != SETUP_DIED)
             box_hear(s, b, &s->in);
         msg_done(&s->in);
