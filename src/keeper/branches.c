@@ -322,12 +322,13 @@ void box_branch(struct state *s, uint32_t request, uint32_t from, uint32_t n, bo
     b->at = n;
     b->until_ms = clock_now_ms() + BRANCH_MS;
     parent->branches++;
-    if (step_fails("branch-cgroup", &e) < 0 || box_make_cgroup(s, b, &e) < 0 ||
-        cgroup_open_to_all(&s->cgroups, b->id, true, &e) < 0)
-        box_fail_step(s, b, "branch-cgroup", &e);
-    else if (step_fails("branch-lend", &e) < 0 || box_make_channels(s, b, &e) < 0 ||
-             ask_to_lend(b, n, present, &e) < 0)
+    /* init looks while we make the cgroup. */
+    if (step_fails("branch-lend", &e) < 0 || box_make_channels(s, b, &e) < 0 ||
+        ask_to_lend(b, n, present, &e) < 0)
         box_fail_step(s, b, "branch-lend", &e);
+    else if (step_fails("branch-cgroup", &e) < 0 || box_make_cgroup(s, b, &e) < 0 ||
+             cgroup_open_to_all(&s->cgroups, b->id, true, &e) < 0)
+        box_fail_step(s, b, "branch-cgroup", &e);
 }
 
 void box_lent(struct state *s, const struct box *by, struct msg *m)
@@ -387,10 +388,12 @@ static int on_born(struct state *s, struct box *b, struct msg *m, struct err *e)
         return err_set(e, ESRCH, "init died at once");
     if (b->given_up)
         return err_set(e, ECANCELED, "nobody waits for it any more");
-    /* Its maker has opened it; other users of the host have no business there. */
-    if (cgroup_open_to_all(&s->cgroups, b->id, false, e) < 0 || ask_for_kernel(b, e) < 0)
+    if (ask_for_kernel(b, e) < 0)
         return -1;
     box_say_go(s, b, b->init_setup.fd, NULL, 0);
+    /* Its maker has opened it; other users of the host have no business there. */
+    if (cgroup_open_to_all(&s->cgroups, b->id, false, e) < 0)
+        return -1;
     return b->phase == BOX_MAKING ? box_open_meters(s, b, e) : 0;
 }
 

@@ -23,7 +23,6 @@
 #include "wire/fields.h"
 #include "wire/proto.h"
 #include "zygote/keep.h"
-#include "zygote/shared.h"
 
 /* As the filter wants it: see BOX_BRANCH_WORD. */
 static int enter(int fd, int kind)
@@ -233,7 +232,7 @@ static int join_tell(void *ctx, struct err *e)
     return 0;
 }
 
-void branch_join(const struct msg *m, struct buf *lost)
+void branch_join(const struct msg *m, struct shared_list *shared, struct buf *lost)
 {
     static const struct step steps[] = {
         {"branch-attach", join_attach},
@@ -243,17 +242,15 @@ void branch_join(const struct msg *m, struct buf *lost)
     };
     static struct joining x;
     struct held_files held;
-    struct shared_list shared;
     const char *failed;
     struct err e = {0};
 
     x.m = m;
     note_all(&held, m);
-    shared_note(&shared);
     if (STEPS_RUN(steps, &x, &failed, &e) < 0)
         fail(m, failed, &e);
     open_all(&held, lost);
-    shared_split(&shared);
+    shared_split(shared);
 }
 
 void branch_ready(const struct msg *m)

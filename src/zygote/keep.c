@@ -44,6 +44,7 @@
 #define FORK_TRIES 100
 #define FORK_PAUSE_US 10000
 #define PATIENCE_MS 6000
+#define REST_MS 50
 #define BRANCH_SEED 2568 /* bytes: see SEEDED in reseed.py */
 #define FILES_MS 60000   /* while init copies what has changed in the workspace */
 
@@ -140,7 +141,8 @@ struct own {
     int far;       /* the line's other end */
     int init;      /* the way that the live one uses too */
     int oom_score; /* who is ended first when memory is short */
-    size_t shared; /* bytes */
+    struct shared_list shared;
+    bool looked; /* for what is shared */
 };
 
 static int put_high(int fd)
@@ -218,8 +220,15 @@ static void tell_waits(struct own *o, uint32_t n, const struct buf *lost)
     fd_close(&o->init);
 }
 
+static void look_for_shared(struct own *o)
+{
+    if (!o->looked)
+        shared_note(&o->shared);
+    o->looked = true;
+}
+
 /* What is ours alone: all that the live one has written to since, and all that it has given back. */
-static void tell_weight(const struct own *o)
+static void tell_weight(struct own *o)
 {
     char text[2048];
     cleanup_buf struct buf b = {0};
@@ -230,9 +239,10 @@ static void tell_weight(const struct own *o)
         const char *dirty = strstr(text, "\nPrivate_Dirty:");
         bytes = dirty ? strtoull(dirty + strlen("\nPrivate_Dirty:"), NULL, 10) * 1024 : 0;
     }
+    look_for_shared(o);
     msg_begin(&b, WAITING_WEIGHT);
     fields_put_u64(&b, bytes);
-    fields_put_u64(&b, o->shared);
+    fields_put_u64(&b, shared_left_behind(&o->shared));
     if (msg_send(o->line, &b, NULL, 0, &e) < 0)
         _exit(0);
 }
@@ -265,10 +275,14 @@ static void take_score(int fd)
  * another box. */
 static bool sleep_on(struct own *o)
 {
+    struct pollfd line = {.fd = o->line, .events = POLLIN};
     bool branch = false;
     struct err e;
 
     for (;; msg_done(&in)) {
+        /* It takes a millisecond, for which init and the live one have a better use at first. */
+        if (!o->looked && poll(&line, 1, REST_MS) == 0)
+            look_for_shared(o);
         if (msg_recv(o->line, &in, &e) <= 0)
             _exit(0); /* init is gone, or has no use for us any more */
         if (in.type == WAITING_WAKE && in.n_fds == WAITING_FDS && fork_successor() == 0)
@@ -328,12 +342,13 @@ static bool wait_here(uint32_t n, int init, struct buf *lost)
     part_from_live(&own, lost);
     prctl(PR_SET_DUMPABLE, 0); /* /proc shows it to nobody */
     tell_waits(&own, n, lost);
-    own.shared = shared_left_behind(); /* takes a moment, and the live one goes on already */
     bool branch = sleep_on(&own);
+    look_for_shared(&own);
     if (branch)
-        branch_join(&in, lost); /* before any Python: it comes with rights over the other box */
+        branch_join(&in, &own.shared,
+                    lost); /* before any Python: it comes with rights over the other box */
     else
-        note_shared(lost, own.shared);
+        note_shared(lost, shared_left_behind(&own.shared));
     return branch;
 }
 

@@ -64,22 +64,12 @@ void shared_note(struct shared_list *l)
         fclose(maps);
 }
 
-static void list_done(struct shared_list *l)
+size_t shared_left_behind(const struct shared_list *l)
 {
-    for (unsigned i = 0; i < l->n; i++)
-        free(l->list[i].path);
-    free(l->list);
-}
-
-size_t shared_left_behind(void)
-{
-    struct shared_list l;
     size_t sum = 0;
 
-    shared_note(&l);
-    for (unsigned i = 0; i < l.n; i++)
-        sum += l.list[i].prot & PROT_WRITE ? l.list[i].len : 0;
-    list_done(&l);
+    for (unsigned i = 0; i < l->n; i++)
+        sum += l->list[i].prot & PROT_WRITE ? l->list[i].len : 0;
     return sum;
 }
 
@@ -112,6 +102,7 @@ void shared_split(struct shared_list *l)
     for (unsigned i = 0; i < l->n; i++) {
         if (!map_own_file(&l->list[i]) && !map_copy(&l->list[i]))
             _exit(1); /* better none than one that writes into the other's memory */
+        free(l->list[i].path);
     }
-    list_done(l);
+    free(l->list);
 }

@@ -23,6 +23,6 @@ struct shared_list {
 void shared_note(struct shared_list *l);
 /* Bytes that a state of the session does not have for itself: they stay what the live one makes of them. Also in a
  * file of the workspace, since what is written to it in this way shows in none of its times. */
-size_t shared_left_behind(void);
+size_t shared_left_behind(const struct shared_list *l);
 /* In a branch: files are those of the new root, and the rest is a copy. Leaves where that cannot be. */
 void shared_split(struct shared_list *l);
