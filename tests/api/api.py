@@ -37,7 +37,7 @@ def command(*args):
     return ["setpriv", "--reuid", str(USER), "--regid", str(USER), "--clear-groups", RETORT, *args]
 
 
-PRELOAD = "preload=numpy pandas matplotlib.pyplot"  # what tests use: all that is usual takes seconds more
+PRELOAD = "preload = numpy pandas matplotlib.pyplot\n"  # for a server of many tests: what they use
 
 
 def plain_environment():
@@ -69,7 +69,7 @@ class Server:
         self.log_path = os.path.join(self.directory, "log")
         line = ["serve", "--listen", listen, "--state", self.state]
         if "preload" not in config:
-            line += ["--set", PRELOAD]
+            line += ["--set", "preload=none"]  # what is imported beforehand takes seconds of a processor
         if config:
             path = os.path.join(self.directory, "config")
             with open(path, "w") as f:
@@ -183,7 +183,7 @@ def shared():
     """One for all tests of a module that ask for nothing special."""
     global _shared
     if _shared is None:
-        _shared = Server()
+        _shared = Server(PRELOAD)
     assert _shared.process.poll() is None, f"the server is gone: {_shared.log[-3000:]}"
     return _shared
 
