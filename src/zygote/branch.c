@@ -232,7 +232,7 @@ static int join_tell(void *ctx, struct err *e)
     return 0;
 }
 
-void branch_join(const struct msg *m, struct shared_list *shared, struct buf *lost)
+void branch_join(const struct msg *m, const struct shared_list *shared, struct buf *lost)
 {
     static const struct step steps[] = {
         {"branch-attach", join_attach},

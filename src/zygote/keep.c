@@ -344,11 +344,11 @@ static bool wait_here(uint32_t n, int init, struct buf *lost)
     tell_waits(&own, n, lost);
     bool branch = sleep_on(&own);
     look_for_shared(&own);
-    if (branch)
-        branch_join(&in, &own.shared,
-                    lost); /* before any Python: it comes with rights over the other box */
+    if (branch) /* before any Python: it comes with rights over the other box */
+        branch_join(&in, &own.shared, lost);
     else
         note_shared(lost, shared_left_behind(&own.shared));
+    shared_done(&own.shared);
     return branch;
 }
 

@@ -73,6 +73,13 @@ size_t shared_left_behind(const struct shared_list *l)
     return sum;
 }
 
+void shared_done(struct shared_list *l)
+{
+    for (unsigned i = 0; i < l->n; i++)
+        free(l->list[i].path);
+    free(l->list);
+}
+
 /* The branch's own file of that name, if it reaches as far. */
 static bool map_own_file(const struct shared *x)
 {
@@ -97,12 +104,10 @@ static bool map_copy(const struct shared *x)
            mremap(copy, x->len, x->len, MREMAP_MAYMOVE | MREMAP_FIXED, x->start) != MAP_FAILED;
 }
 
-void shared_split(struct shared_list *l)
+void shared_split(const struct shared_list *l)
 {
     for (unsigned i = 0; i < l->n; i++) {
         if (!map_own_file(&l->list[i]) && !map_copy(&l->list[i]))
             _exit(1); /* better none than one that writes into the other's memory */
-        free(l->list[i].path);
     }
-    free(l->list);
 }

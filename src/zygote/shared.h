@@ -25,4 +25,5 @@ void shared_note(struct shared_list *l);
  * file of the workspace, since what is written to it in this way shows in none of its times. */
 size_t shared_left_behind(const struct shared_list *l);
 /* In a branch: files are those of the new root, and the rest is a copy. Leaves where that cannot be. */
-void shared_split(struct shared_list *l);
+void shared_split(const struct shared_list *l);
+void shared_done(struct shared_list *l);
