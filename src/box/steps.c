@@ -63,8 +63,8 @@ static const struct {
 
 /* Those of a branch's box that others have not; the rest of its steps are init's. */
 static const char *const of_branches[] = {
-    "branch-cgroup", "branch-lend", "branch-enter",      "branch-fork", "branch-files",
-    "branch-attach", "branch-tell", "branch-namespaces", "branch-join", "branch-bare",
+    "branch-lend",   "branch-cgroup", "branch-enter",      "branch-fork", "branch-files",
+    "branch-attach", "branch-tell",   "branch-namespaces", "branch-join", "branch-bare",
 };
 
 void steps_inject(const char *name)

@@ -21,7 +21,10 @@
 /* How long after the last request the pool is refilled: later than the cell that the request was
  * made for, sooner than a person's next one. */
 #define REFILL_DELAY_MS 4
-#define SAID_MOST 64
+
+/* Words of init's that are read on the way to something else: more than a sound one has to say at a time (LENDS, and
+ * two for each state), but one that a guest has found a way into must not keep us from the others. */
+#define SAID_MOST 256
 
 /* ---- talking to the owner ---- */
 
@@ -256,23 +259,37 @@ struct box *box_find(struct state *s, uint32_t id)
     return NULL;
 }
 
-/* Of what init has said and we have not read yet, the next. Who reads on reads at most SAID_MOST: more than a sound init
- * has to say at a time, and one that a guest has found a way into must not keep us from the others. */
-static bool recv_said(struct state *s, struct box *b)
+/* Hear the next of init's words that lie there unread, but for those of one type. Which it was; 0: there is none, or it
+ * makes no sense, and then it is the last. */
+static uint32_t hear_next(struct state *s, struct box *b, uint32_t unless)
 {
     struct pollfd words = {.fd = b->init_setup.fd, .events = POLLIN};
     struct err e;
 
-    return words.fd >= 0 && poll(&words, 1, 0) > 0 && msg_recv(words.fd, &s->in, &e) > 0;
+    if (words.fd < 0 || poll(&words, 1, 0) <= 0)
+        return 0;
+    uint32_t type = msg_recv(words.fd, &s->in, &e) > 0 ? s->in.type : 0;
+    if (type && type != unless && box_hear(s, b, &s->in) < 0)
+        type = 0;
+    msg_done(&s->in);
+    if (!type)
+        watch_close(s, &b->init_setup);
+    return type;
+}
+
+/* init has told the owner of a successor too, who may have been quicker to act on it than we to read of it. */
+static void hear_of_successor(struct state *s, struct box *b)
+{
+    for (unsigned i = 0; i < SAID_MOST && !b->kernel_pid && !b->live_pid; i++) {
+        uint32_t said = hear_next(s, b, 0);
+        if (!said || said == SETUP_DIED)
+            return;
+    }
 }
 
 void box_signal(struct state *s, struct box *b, int signal)
 {
-    /* init has told the owner of a successor too, who may have been quicker to act on it than we to read it. */
-    for (unsigned i = 0; i < SAID_MOST && !b->kernel_pid && !b->live_pid && recv_said(s, b); i++) {
-        box_hear(s, b, &s->in);
-        msg_done(&s->in);
-    }
+    hear_of_successor(s, b);
     pid_t pid = b->kernel_pid ? b->kernel_pid : b->live_pid;
     if (!pid)
         return;
@@ -339,11 +356,8 @@ void box_live(struct box *b, struct msg *m)
 /* Who waits was said before the interpreter went on, and may not have been read yet. */
 static void hear_all(struct state *s, struct box *b)
 {
-    for (unsigned i = 0; i < SAID_MOST && recv_said(s, b); i++) {
-        if (s->in.type != SETUP_DIED)
-            box_hear(s, b, &s->in);
-        msg_done(&s->in);
-    }
+    for (unsigned i = 0; i < SAID_MOST && hear_next(s, b, SETUP_DIED); i++)
+        ;
 }
 
 static void kernel_ended(struct state *s, struct box *b, int status)

@@ -391,7 +391,8 @@ static int on_born(struct state *s, struct box *b, struct msg *m, struct err *e)
     if (ask_for_kernel(b, e) < 0)
         return -1;
     box_say_go(s, b, b->init_setup.fd, NULL, 0);
-    /* Its maker has opened it; other users of the host have no business there. */
+    /* Its maker has opened it; other users of the host have no business there. Nobody waits for this, so it comes last;
+     * init is not reaped yet, so the box is there whatever became of our word. */
     if (cgroup_open_to_all(&s->cgroups, b->id, false, e) < 0)
         return -1;
     return b->phase == BOX_MAKING ? box_open_meters(s, b, e) : 0;

@@ -23,6 +23,7 @@
 #include "wire/fields.h"
 #include "wire/proto.h"
 #include "zygote/keep.h"
+#include "zygote/shared.h"
 
 /* As the filter wants it: see BOX_BRANCH_WORD. */
 static int enter(int fd, int kind)
@@ -181,6 +182,7 @@ _Noreturn static void fail(const struct msg *m, const char *step, struct err *wh
 
 struct joining {
     const struct msg *m;
+    struct shared_list shared;
     struct msg go; /* the keeper's word */
 };
 
@@ -226,13 +228,15 @@ static int join_tell(void *ctx, struct err *e)
     msg_begin(&b, LINE_HERE);
     if (msg_send(x->m->fds[BRANCH_FD_LINE], &b, NULL, 0, e) < 0)
         return -1;
+    if (shared_note(&x->shared) < 0) /* meanwhile, and still in the old root */
+        return err_set(e, errno, "cannot read what is mapped");
     if (msg_recv(x->m->fds[BRANCH_FD_SETUP], &x->go, e) <= 0 || x->go.type != SETUP_GO ||
         x->go.n_fds != 2)
         _exit(1);
     return 0;
 }
 
-void branch_join(const struct msg *m, const struct shared_list *shared, struct buf *lost)
+void branch_join(const struct msg *m, struct buf *lost)
 {
     static const struct step steps[] = {
         {"branch-attach", join_attach},
@@ -250,7 +254,8 @@ void branch_join(const struct msg *m, const struct shared_list *shared, struct b
     if (STEPS_RUN(steps, &x, &failed, &e) < 0)
         fail(m, failed, &e);
     open_all(&held, lost);
-    shared_split(shared);
+    shared_split(&x.shared);
+    shared_done(&x.shared);
 }
 
 void branch_ready(const struct msg *m)

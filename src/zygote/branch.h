@@ -3,13 +3,12 @@
 
 #include "base/buf.h"
 #include "wire/msg.h"
-#include "zygote/shared.h"
 
 /* Fork into the box that the message's descriptors (enum branch_fd) are of. 0 in the new process, which then has
  * to call branch_join; else not. */
 int branch_fork(const struct msg *m);
 /* Be in that box in every respect, with no right over it, and with the shared memory for itself; add to `lost` what
  * does not come along. On the last word of the keeper's; leaves if it does not come. */
-void branch_join(const struct msg *m, const struct shared_list *shared, struct buf *lost);
+void branch_join(const struct msg *m, struct buf *lost);
 /* The box can be used. */
 void branch_ready(const struct msg *m);

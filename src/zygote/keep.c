@@ -44,7 +44,7 @@
 #define FORK_TRIES 100
 #define FORK_PAUSE_US 10000
 #define PATIENCE_MS 6000
-#define REST_MS 50
+#define REST_MS 50       /* until one that waits looks for what it shares */
 #define BRANCH_SEED 2568 /* bytes: see SEEDED in reseed.py */
 #define FILES_MS 60000   /* while init copies what has changed in the workspace */
 
@@ -141,8 +141,8 @@ struct own {
     int far;       /* the line's other end */
     int init;      /* the way that the live one uses too */
     int oom_score; /* who is ended first when memory is short */
-    struct shared_list shared;
-    bool looked; /* for what is shared */
+    size_t shared; /* bytes */
+    bool looked;   /* for them */
 };
 
 static int put_high(int fd)
@@ -222,9 +222,13 @@ static void tell_waits(struct own *o, uint32_t n, const struct buf *lost)
 
 static void look_for_shared(struct own *o)
 {
-    if (!o->looked)
-        shared_note(&o->shared);
-    o->looked = true;
+    struct shared_list l;
+
+    if (o->looked)
+        return;
+    o->looked = shared_note(&l) == 0;
+    o->shared = shared_left_behind(&l);
+    shared_done(&l);
 }
 
 /* What is ours alone: all that the live one has written to since, and all that it has given back. */
@@ -242,7 +246,7 @@ static void tell_weight(struct own *o)
     look_for_shared(o);
     msg_begin(&b, WAITING_WEIGHT);
     fields_put_u64(&b, bytes);
-    fields_put_u64(&b, shared_left_behind(&o->shared));
+    fields_put_u64(&b, o->shared);
     if (msg_send(o->line, &b, NULL, 0, &e) < 0)
         _exit(0);
 }
@@ -343,12 +347,12 @@ static bool wait_here(uint32_t n, int init, struct buf *lost)
     prctl(PR_SET_DUMPABLE, 0); /* /proc shows it to nobody */
     tell_waits(&own, n, lost);
     bool branch = sleep_on(&own);
-    look_for_shared(&own);
-    if (branch) /* before any Python: it comes with rights over the other box */
-        branch_join(&in, &own.shared, lost);
-    else
-        note_shared(lost, shared_left_behind(&own.shared));
-    shared_done(&own.shared);
+    if (branch) {
+        branch_join(&in, lost); /* before any Python: it comes with rights over the other box */
+    } else {
+        look_for_shared(&own);
+        note_shared(lost, own.shared);
+    }
     return branch;
 }
 

@@ -48,20 +48,22 @@ static void note_mapping(struct shared_list *l, const char *line)
         .path = named ? xstrdup(path) : NULL};
 }
 
-void shared_note(struct shared_list *l)
+int shared_note(struct shared_list *l)
 {
     char *line = NULL;
     size_t size = 0;
     FILE *maps = fopen("/proc/self/maps", "re");
 
     *l = (struct shared_list){0};
-    if (maps)
-        setvbuf(maps, NULL, _IOFBF, 1 << 16); /* each call begins with a search */
-    while (maps && getline(&line, &size, maps) > 0)
+    if (!maps)
+        return -1;
+    setvbuf(maps, NULL, _IOFBF, 1 << 16); /* each call begins with a search */
+    while (getline(&line, &size, maps) > 0)
         note_mapping(l, line);
+    bool all = feof(maps);
     free(line);
-    if (maps)
-        fclose(maps);
+    fclose(maps);
+    return all ? 0 : -1;
 }
 
 size_t shared_left_behind(const struct shared_list *l)

@@ -19,8 +19,8 @@ struct shared_list {
     unsigned n;
 };
 
-/* Find them. What has a name has it in the root of now. */
-void shared_note(struct shared_list *l);
+/* Find them, as they are now; -1: not all. What has a name has it in the root that we are in. */
+int shared_note(struct shared_list *l);
 /* Bytes that a state of the session does not have for itself: they stay what the live one makes of them. Also in a
  * file of the workspace, since what is written to it in this way shows in none of its times. */
 size_t shared_left_behind(const struct shared_list *l);

@@ -23,7 +23,8 @@ def fixtures():
 def node(script, *args, seconds=LONG):
     """A program of ours or of a package, to its end. It sees nothing of the user's settings."""
     with tempfile.TemporaryDirectory(prefix="retort-api-") as home:
-        os.symlink(CONFIG, os.path.join(home, ".config"))  # clients pass little more on than HOME
+        os.mkdir(os.path.join(home, ".config"))  # clients pass little more on than HOME
+        os.symlink(os.path.join(CONFIG, "retort"), os.path.join(home, ".config/retort"))
         env = {**api.plain_environment(), "HOME": home, "NO_COLOR": "1"}
         return subprocess.run([NODE, os.path.join(HERE, script), *args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               errors="replace", timeout=seconds, env=env, cwd=HERE)
@@ -35,7 +36,7 @@ class Fixtures(api.Server):
     def __init__(self):
         usual, api.RETORT = api.RETORT, fixtures()
         try:
-            super().__init__("preload = none")
+            super().__init__()
         finally:
             api.RETORT = usual
 

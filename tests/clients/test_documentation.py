@@ -53,7 +53,7 @@ def environment(directory):
 class Documentation(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = api.Server("preload = none")
+        cls.server = api.Server()
         cls.addClassCleanup(cls.server.stop)
 
     def setUp(self):

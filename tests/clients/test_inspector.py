@@ -18,7 +18,7 @@ class Inspected:
     @classmethod
     def setUpClass(cls):
         if cls.http:
-            cls.server = api.Server("preload = none")
+            cls.server = api.Server()
             cls.addClassCleanup(cls.server.stop)
 
     def inspect(self, method, *args, status=0):

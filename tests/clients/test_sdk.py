@@ -22,7 +22,7 @@ class Driven:
         task = {"kind": cls.kind, "tries": cls.tries, "names": cls.names}
         server = None
         if cls.transport == "http":
-            server = clients.Fixtures() if cls.tries == "fixtures" else api.Server("preload = none")
+            server = clients.Fixtures() if cls.tries == "fixtures" else api.Server()
             task |= {"url": f"http://{server.address}:{server.port}/mcp", "token": server.token}
         else:
             task |= {"command": [clients.fixtures() if cls.tries == "fixtures" else api.RETORT, *clients.MCP]}
