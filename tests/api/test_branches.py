@@ -171,6 +171,14 @@ class Fork(api.Case):
         self.s.cell("m[:] = 9")
         self.assertEqual(api.result(branch.cell("int(m[0])")), "7")
 
+    def test_mapped_file_that_was_replaced_since(self):
+        """What is mapped is the old one still, and in the branch its content."""
+        self.s.cell("import numpy as np; m = np.memmap('m.bin', dtype='u1', mode='w+', shape=8192); m[:] = 1; m.flush()")
+        time.sleep(0.3)  # the state that it leaves waits
+        self.s.put("m.bin", b"shorter")
+        branch, = self.fork()
+        self.assertEqual(api.result(branch.cell("int(m.sum()), open('m.bin').read()")), "(8192, 'shorter')")
+
     def test_each_is_limited_by_itself(self):
         self.s.cell("x = 1")
         one, two = self.fork(count=2)
