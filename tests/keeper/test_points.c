@@ -16,6 +16,7 @@
 #include "wire/proto.h"
 
 #define FILES 1000
+#define A_WHILE_US 300000 /* in which an interpreter that nobody asks is kept */
 
 static bool done;
 static struct cell *last;
@@ -231,6 +232,25 @@ static void what_was_undone_stays_so(void **state)
     assert_non_null(strstr(no_way_to(1), " 4 to 5"));
 }
 
+/* The interpreter is to be kept when nobody has asked for anything for a moment; its owner may be slower to ask what the
+ * cell did to the files. */
+static void kept_before_its_owner_has_looked(void **state)
+{
+    static const char two[] = "open('a', 'w').write('two')";
+    struct err e = {0};
+    (void)state;
+
+    run_well("open('a', 'w').write('one')");
+    usleep(A_WHILE_US);
+    done = false;
+    assert_int_equal(session_run(session, two, strlen(two), 0, &e), 0);
+    usleep(A_WHILE_US);
+    house_wait(&done);
+    run_well("x = 3");
+    go_back(2);
+    assert_string_equal(run("open('a').read()"), "'two'");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +261,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(old_ones_are_thinned, setup, teardown),
         cmocka_unit_test_setup_teardown(there_is_no_way_to_what_was_not_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(what_was_undone_stays_so, setup, teardown),
+        cmocka_unit_test_setup_teardown(kept_before_its_owner_has_looked, setup, teardown),
     };
     return cmocka_run_group_tests(tests, house_open, house_close);
 }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/path.h"
 #include "gate/headers.h"
 #include "gate/mcp/tools.h"
 #include "gate/syntax.h"
@@ -58,8 +57,6 @@ int uri_parse(const char *uri, char **ret_session, char **ret_path)
     if (len == 0 || len >= ENCODED * SESSION_ID_MAX || session[len] != '/')
         return -1;
     const char *path = session + len + 1;
-    if (strlen(path) > ENCODED * PATH_LONGEST)
-        return -1;
     *ret_session = decoded(session, len);
     *ret_path = decoded(path, strlen(path));
     if (*ret_session && *ret_path && header_check_path(*ret_path, strlen(*ret_path), &ignored) == 0)
