@@ -161,6 +161,29 @@ static void depth_and_width_do_no_harm(void **state)
     reply_done(&r);
 }
 
+static void what_is_kept_is_bounded(void **state)
+{
+    cleanup_free char *mega = malloc(1u << 20);
+    struct reply r;
+    struct err e;
+    (void)state;
+
+    memset(mega, 'x', 1u << 20);
+    reply_init(&r, NULL);
+    for (unsigned i = 0; i < REPLY_CALLS; i++)
+        assert_int_equal(reply_add_call(&r, i * 1000, NULL, NULL, &e), 0);
+    assert_int_equal(reply_add_call(&r, 1, NULL, NULL, &e), -1);
+    assert_int_equal(reply_add_arguments(&r, 7, "x", 1, &e), -1);
+    assert_int_equal(reply_add_text(&r, mega, 1u << 20, &e), 0);
+    assert_int_equal(reply_add_arguments(&r, 5000, mega, 1u << 20, &e), 0);
+    assert_int_equal(reply_add_text(&r, mega, 1u << 20, &e), 0);
+    assert_int_equal(reply_add_text(&r, mega, 1u << 20, &e), 0);
+    assert_int_equal(reply_add_text(&r, "x", 1, &e), -1);
+    assert_int_equal(e.code, EFBIG);
+    assert_int_equal(reply_add_arguments(&r, 5000, "x", 1, &e), -1);
+    reply_done(&r);
+}
+
 /* Thoughts, signatures and items come in any number. */
 static void what_goes_back_is_bounded(void **state)
 {
@@ -219,6 +242,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_types_do_no_harm),
         cmocka_unit_test(depth_and_width_do_no_harm),
+        cmocka_unit_test(what_is_kept_is_bounded),
         cmocka_unit_test(what_goes_back_is_bounded),
         cmocka_unit_test(protocols_have_names),
     };

@@ -1,6 +1,5 @@
 /* What models' servers send, understood: in pieces that are cut anywhere, and whole.
  * test_agent_harm.c has servers that mean harm. */
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -616,29 +615,6 @@ static void a_reply_must_be_whole(void **state)
     reply_done(&r);
 }
 
-static void what_is_kept_is_bounded(void **state)
-{
-    cleanup_free char *mega = malloc(1u << 20);
-    struct reply r;
-    struct err e;
-    (void)state;
-
-    memset(mega, 'x', 1u << 20);
-    reply_init(&r, NULL);
-    for (unsigned i = 0; i < REPLY_CALLS; i++)
-        assert_int_equal(reply_add_call(&r, i * 1000, NULL, NULL, &e), 0);
-    assert_int_equal(reply_add_call(&r, 1, NULL, NULL, &e), -1);
-    assert_int_equal(reply_add_arguments(&r, 7, "x", 1, &e), -1);
-    assert_int_equal(reply_add_text(&r, mega, 1u << 20, &e), 0);
-    assert_int_equal(reply_add_arguments(&r, 5000, mega, 1u << 20, &e), 0);
-    assert_int_equal(reply_add_text(&r, mega, 1u << 20, &e), 0);
-    assert_int_equal(reply_add_text(&r, mega, 1u << 20, &e), 0);
-    assert_int_equal(reply_add_text(&r, "x", 1, &e), -1);
-    assert_int_equal(e.code, EFBIG);
-    assert_int_equal(reply_add_arguments(&r, 5000, "x", 1, &e), -1);
-    reply_done(&r);
-}
-
 static void errors_in_every_shape(void **state)
 {
     static const char *const shapes[] = {
@@ -698,7 +674,6 @@ int main(void)
         cmocka_unit_test(a_character_in_two_events),
         cmocka_unit_test(broken_utf8_is_repaired),
         cmocka_unit_test(a_reply_must_be_whole),
-        cmocka_unit_test(what_is_kept_is_bounded),
         cmocka_unit_test(errors_in_every_shape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
