@@ -325,7 +325,7 @@ static void verb_cell(struct bench *b)
 
 /* Fresh boxes, used for one cell and destroyed, several at once. The clock runs until the last of
  * them is destroyed. */
-static void verb_churn(struct bench *b)
+static void churn(struct bench *b)
 {
     struct shot *shots = calloc(b->o.inflight, sizeof(*shots));
     unsigned live = 0, made = 0, wrong = 0, from_pool = 0;
@@ -365,6 +365,12 @@ static void verb_churn(struct bench *b)
            wrong, from_pool, ns);
     hold(b, "after");
     free(shots);
+}
+
+static void verb_churn(struct bench *b)
+{
+    for (unsigned r = 0; r < b->o.rounds; r++)
+        churn(b);
 }
 
 /* Give a cell to each of the sessions, WINDOW at a time. */
@@ -478,7 +484,7 @@ static const struct {
 } verbs[] = {
     {"fresh", verb_fresh, {.n = 200, .rounds = 1}},
     {"cell", verb_cell, {.n = 2000, .rounds = 1}},
-    {"churn", verb_churn, {.seconds = 30, .inflight = 4, .pool = 4}},
+    {"churn", verb_churn, {.seconds = 30, .inflight = 4, .pool = 4, .rounds = 1}},
     {"many", verb_many, {.n = 500}},
     {"memory", verb_memory, {.n = 3}},
     {"code", verb_code, {0}},
@@ -489,7 +495,7 @@ static const struct {
 static _Noreturn void usage(void)
 {
     fprintf(stderr, "usage: retort_bench fresh|cell [--pool N] [--n N] [--rounds N] [--gap-ms N]\n"
-                    "       retort_bench churn [--pool N] [--seconds N] [--inflight N]\n"
+                    "       retort_bench churn [--pool N] [--seconds N] [--inflight N] [--rounds N]\n"
                     "       retort_bench many|memory [--pool N] [--n N]\n"
                     "       retort_bench code\n"
                     "and for all: [--preload MODULES|usual]\n");
