@@ -226,7 +226,7 @@ _Noreturn static void maker_main(struct making *m)
         give_up(m, "box-attach", &e);
     if (enter(m, &e) < 0)
         give_up(m, "branch-enter", &e);
-    pid_t inside = _Fork(); /* see keeper/inherit.c */
+    pid_t inside = vfork(); /* with our memory: only init needs a copy of it */
     if (inside == 0) {
         long init = syscall(SYS_clone3, &args, sizeof(args));
         if (init == 0)
