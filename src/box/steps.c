@@ -22,7 +22,6 @@ static const struct {
     {"keeper-identity",
      "on Ubuntu set kernel.apparmor_restrict_unprivileged_userns=0, or run as root"},
     {"keeper-cgroup", "no process may be in the cgroup that was delegated to retort"},
-    {"keeper-command-line", "needs a visible /proc"},
     {"keeper-filter", "needs a kernel with CONFIG_SECCOMP_FILTER"},
     {"keeper-root", "needs tmpfs, overlayfs and a visible /proc; inside a container run it with "
                     "an unmasked /proc (docker: --security-opt systempaths=unconfined)"},

@@ -24,7 +24,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "box/steps.h"
-#include "keeper/inherit.h"
 #include "keeper/state.h"
 #include "wire/limits_wire.h"
 #include "wire/proto.h"
@@ -210,7 +209,7 @@ static int watch_signals(struct state *s, struct err *e)
  * they would see the same number before and after, and all boxes would draw the same numbers. */
 static void pass_over_kernel_pid(void)
 {
-    pid_t pid = _Fork(); /* see inherit.h */
+    pid_t pid = fork();
 
     if (pid == 0)
         _exit(0);
@@ -220,7 +219,6 @@ static void pass_over_kernel_pid(void)
 
 static int begin(struct state *s, int owner_fd, struct err *e)
 {
-    inherit_little();
     pass_over_kernel_pid();
     s->owner.fd = owner_fd;
     s->epoll = epoll_create1(EPOLL_CLOEXEC);

@@ -1,4 +1,5 @@
-/* keeper: starting the privileged process. Called by the process that will own the sessions. */
+/* keeper: starting the privileged process. Called by the process that will own the sessions; the keeper itself is a
+ * program of its own (main.c). */
 #pragma once
 
 #include <stdbool.h>
@@ -42,7 +43,9 @@ struct keeper_facts {
 
 struct keeper {
     pid_t pid;
-    int fd; /* the socket for vessel_new, which takes it over */
+    int pidfd;
+    pid_t program; /* our child, which has started it and clears up after it */
+    int fd;        /* the socket for vessel_new, which takes it over */
     struct keeper_facts facts;
     void *ground; /* what keeper_stop removes */
 };

@@ -1,29 +1,23 @@
-/* start: from the process that wants sessions to a keeper in namespaces of its own.
+/* start: the ground for a keeper, and its program on it. Runs in the process that wants sessions.
  *
- * Runs with the rights of whoever started retort. As root it does the few things that only root can
- * do, all of them here: a range of uids that no other retort uses, device nodes of their own for the
- * boxes, cgroups. Then the keeper is cloned into a user namespace and has no right on the host any
- * more. An ordinary user's retort takes the same way with one uid and without the device nodes.
- *
- *     starter ──clone3──▶ keeper (pid 1 of its own pid namespace)
- *        └─────fork─────▶ sweeper: waits for the keeper's end, then removes our cgroups. It is there
- *                         so that even a starter that was killed leaves nothing behind.
+ * With the rights of whoever started retort. As root it does the few things that only root can do, all of them
+ * here: a range of uids that no other retort uses, device nodes of their own for the boxes, cgroups. Then the
+ * keeper's program (main.c) makes a keeper in a user namespace, which has no right on the host any more. An
+ * ordinary user's retort takes the same way with one uid and without the device nodes.
  */
 #include "keeper/keeper.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/sched.h>
-#include <poll.h>
-#include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
+#include <sys/pidfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -33,31 +27,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/beside.h"
 #include "base/fd.h"
-#include "box/identity.h"
 #include "box/landlock.h"
 #include "box/steps.h"
-#include "keeper/state.h"
+#include "keeper/launch.h"
+#include "wire/fields.h"
 #include "wire/proto.h"
 
 /* Host uids: above everything that distributions and container managers hand out (systemd's last
- * container uid is 1879048191), below 2^31. Each keeper takes one range of 65536. */
+ * container uid is 1879048191), below 2^31. Each keeper takes one range of them. */
 #define UID_FIRST 1879048192u
-#define UID_RANGE 65536u
 #define UID_RANGES 2048u
 
-#define BOXES_UNASKED 1000u
-
-struct ground {
-    struct cgroup_ground cgroups;
-    int uid_lock; /* held by the keeper: the range is ours while it lives */
-    uid_t uid_base;
-    int device_sets;
-    pid_t sweeper;
-};
-
 /* A name in the abstract socket space is a lock that vanishes with its holder and leaves no file. */
-static int lock_uid_range(struct ground *g, struct err *e)
+static int lock_uid_range(struct launch *g, struct err *e)
 {
     for (unsigned i = 0; i < UID_RANGES; i++) {
         struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -68,17 +52,11 @@ static int lock_uid_range(struct ground *g, struct err *e)
         socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
         if (bind(fd, (struct sockaddr *)&name, len) == 0) {
             g->uid_lock = fd_steal(&fd);
-            g->uid_base = UID_FIRST + i * UID_RANGE;
+            g->uid_base = UID_FIRST + i * LAUNCH_UIDS;
             return 0;
         }
     }
     return err_set(e, EUSERS, "no range of user ids is free");
-}
-
-static unsigned slots(const struct keeper_options *o)
-{
-    unsigned boxes = o->boxes ? o->boxes : BOXES_UNASKED;
-    return SLOT_ZYGOTE + 1 + (boxes < KEEPER_MAX_BOXES ? boxes : KEEPER_MAX_BOXES);
 }
 
 static int make_device_set(int dir, unsigned slot, struct err *e)
@@ -111,7 +89,7 @@ static int make_device_set(int dir, unsigned slot, struct err *e)
 
 /* Harmless devices, but each box its own inodes: a lock on a shared /dev/null would be a wire between
  * sessions. On a mount that hangs nowhere; only a real root can make it. */
-static int make_device_sets(struct ground *g, unsigned n, struct err *e)
+static int make_device_sets(struct launch *g, unsigned n, struct err *e)
 {
     cleanup_fd int fs = (int)syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC);
     if (fs < 0 || syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, "mode", "755", 0) < 0 ||
@@ -128,356 +106,138 @@ static int make_device_sets(struct ground *g, unsigned n, struct err *e)
     return 0;
 }
 
-/* ---- the keeper's side of the clone ---- */
+/* ---- the program ---- */
 
-/* Where boot.py and the extension are: beside the binary in a build, in lib/retort when installed. */
 static int find_runner(char *ret, size_t size, struct err *e)
 {
-    static const char *const places[] = {"src/zygote", "../lib/retort"};
-    char exe[PATH_MAX], path[PATH_MAX + 64];
-
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-    if (n < 0)
-        return err_set(e, errno, "cannot find my own binary");
-    exe[n] = '\0';
-    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-        for (char *at = exe + n; at; at = memrchr(exe, '/', (size_t)(at - exe))) {
-            if (*at != '/')
-                continue;
-            /* A test or benchmark may lie deeper in the build than the binary itself. */
-            snprintf(path, sizeof(path), "%.*s/%s/boot.py", (int)(at - exe), exe, places[i]);
-            if (access(path, R_OK) == 0) {
-                snprintf(ret, size, "%.*s/%s", (int)(at - exe), exe, places[i]);
-                return 0;
-            }
-        }
-    }
-    return err_set(e, ENOENT, "cannot find retort's own Python files near %s", exe);
-}
-
-struct cloned {
-    const struct keeper_options *options;
-    struct ground *ground;
-    const char *runner;
-    int runner_fd;
-    bool root;
-    int owner;
-    struct state *state;
-    /* the environments' directories, opened; or -errno */
-    int paths[ROOT_ENVIRONMENTS][ENVIRONMENT_PATHS];
-    int wheels[ROOT_ENVIRONMENTS];
-};
-
-static int open_directory(const char *path)
-{
-    int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
-}
-
-/* While we still have the starter's uid: his home may be closed to everybody else, and naming a
- * directory in it was his decision. */
-static void open_paths(struct cloned *c)
-{
-    c->runner_fd = open(c->runner, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    for (unsigned i = 0; i < c->options->n_environments && i < ROOT_ENVIRONMENTS; i++) {
-        const struct environment *env = &c->options->environments[i];
-        for (unsigned k = 0; k < ENVIRONMENT_PATHS && env->paths[k]; k++)
-            c->paths[i][k] = open_directory(env->paths[k]);
-        if (env->wheels)
-            c->wheels[i] = open_directory(env->wheels);
-    }
-}
-
-/* What the kernel put above our stack, which nothing here points to any more. */
-static void wipe(unsigned long start, unsigned long end)
-{
-    memset((void *)start, 0, end - start); /* NOLINT: an address as the kernel writes it */
-}
-
-/* Our command line has paths of the host, and our environment may have keys of whoever started us; whoever is
- * cloned from us has both in its memory: every init would show the one to its guest in /proc/1/cmdline, and a
- * guest that finds a way into its init would find the other. So they are written over before the first box. */
-static int step_command_line(void *ctx, struct err *e)
-{
-    static const char name[] = "retort";
-    unsigned long arg_start = 0, arg_end = 0, env_start = 0, env_end = 0;
-    const char *injected = getenv("RETORT_FAULT");
-    cleanup_free char *fault = injected ? xstrdup(injected) : NULL;
-    char text[1024];
-    (void)ctx;
-
-    if (fd_get_text(AT_FDCWD, "/proc/self/stat", text, sizeof(text), e) < 0)
+    if (beside_find("src/zygote/boot.py", "boot.py", ret, size, e) < 0)
         return -1;
-    const char *at = strrchr(text, ')'); /* the name before it may have anything in it */
-    for (unsigned field = 2; at && field < 48; field++)
-        at = strchr(at + 1, ' ');
-    if (!at || sscanf(at, "%lu %lu %lu %lu", &arg_start, &arg_end, &env_start, &env_end) != 4 ||
-        arg_start == 0 || arg_end <= arg_start || env_end < env_start)
-        return err_set(e, 0, "/proc/self/stat does not say where the arguments are");
-    clearenv();
-    wipe(env_start, env_end);
-    wipe(arg_start, arg_end);
-    size_t room = arg_end - arg_start;
-    memcpy((void *)arg_start, name, room < sizeof(name) ? room - 1 : sizeof(name)); /* NOLINT */
-    if (fault && setenv("RETORT_FAULT", fault, 1) < 0)
-        return err_set(e, errno, "setenv");
+    *strrchr(ret, '/') = '\0';
     return 0;
 }
 
-static int step_filter(void *ctx, struct err *e)
+/* Settings of the tests'; nothing else of our environment goes where boxes are made: it may hold keys. */
+static char **settings(char *ret[4])
 {
-    struct cloned *c = ctx;
-    return filter_compile(c->ground->cgroups.version != 0, &c->state->filter, e);
-}
-
-static int step_root(void *ctx, struct err *e)
-{
-    struct cloned *c = ctx;
-    struct root_source source = {
-        .runner = c->runner, .runner_fd = c->runner_fd, .device_sets_fd = c->ground->device_sets};
-
-    if (root_begin(&source, &c->state->view, e) < 0)
-        return -1;
-    for (unsigned i = 0; i < c->options->n_environments; i++) {
-        const struct environment *env = &c->options->environments[i];
-        if (root_add_environment(&c->state->view, &source, env->paths, c->paths[i],
-                                 env->wheels ? &c->wheels[i] : NULL, e) < 0)
-            return err_wrap(e, "environment \"%s\"", env->name);
-    }
-    return root_finish(&c->state->view, &source, e);
-}
-
-static int step_bare(void *ctx, struct err *e)
-{
-    struct cloned *c = ctx;
-
-    /* Libraries remember the name that they see when they are imported, in the zygote. */
-    if (sethostname("retort", 6) < 0)
-        return err_set(e, errno, "cannot set the host name");
-    /* The change of uid made us, and so every init that we clone, undumpable: its uid_map would then
-     * belong to the host's root. Nobody shares our uid whom this would let in. */
-    if (prctl(PR_SET_DUMPABLE, 1) < 0)
-        return err_set(e, errno, "cannot become dumpable");
-    if (identity_keep_making(e) < 0)
-        return -1;
-    return filter_load_first(&c->state->filter, e);
-}
-
-static int step_identity(void *ctx, struct err *e)
-{
-    struct cloned *c = ctx;
-    /* uid 0 of the new namespace: on the host that is a uid without any right. */
-    return identity_become(0, 0, c->root, e);
-}
-
-/* Only what it needs: a server that starts us may hold listening sockets and databases. */
-static void keep_descriptors(struct cloned *c)
-{
-    struct cgroup_ground *cg = &c->ground->cgroups;
-    int *kept[4 + 2 * CGROUP_HIERARCHIES];
+    static const char *const names[] = {"RETORT_FAULT", "ASAN_OPTIONS", "UBSAN_OPTIONS"};
     unsigned n = 0;
 
-    kept[n++] = &c->owner;
-    kept[n++] = &c->ground->uid_lock;
-    kept[n++] = &c->ground->device_sets;
-    for (unsigned i = 0; i < cg->n_dirs; i++) {
-        fd_close(&cg->parents[i]); /* above our own ground: not the keeper's business */
-        kept[n++] = &cg->dirs[i];
+    for (unsigned i = 0; i < 3; i++) {
+        const char *value = getenv(names[i]);
+        if (value)
+            ret[n++] = xasprintf("%s=%s", names[i], value);
     }
-    int from[4 + 2 * CGROUP_HIERARCHIES];
-    for (unsigned i = 0; i < n; i++)
-        from[i] = *kept[i];
-    if (fd_place(from, n, 3, 0) < 0)
-        _exit(1);
-    for (unsigned i = 0; i < n; i++)
-        *kept[i] = from[i] < 0 ? -1 : 3 + (int)i;
-    close_range(3 + n, ~0U, 0);
-    /* The owner's terminal is none of the keeper's business; what it says in an emergency is. */
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0)
-        _exit(1);
-    close(null);
+    ret[n] = NULL;
+    return ret;
 }
 
-_Noreturn static void cloned_main(struct cloned *c)
+/* A session of its own: a Ctrl-C is for us alone. Of our descriptors it has this one, and where to say what nobody
+ * is there to hear: a server may hold listening sockets and databases. */
+static int spawn(const char *program, int its, pid_t *ret, struct err *e)
 {
-    static const struct step steps[] = {
-        {"keeper-command-line", step_command_line},
-        {"keeper-filter", step_filter},
-        {"keeper-root", step_root},
-        {"keeper-bare", step_bare},
-    };
-    static struct state state;
-    cleanup_buf struct buf m = {0};
-    const char *failed = "keeper-identity";
-    char why[700];
-    struct err e = {0};
+    char *argv[] = {"retort", NULL}, *env[4];
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
 
-    keep_descriptors(c);
-    open_paths(c);
-    c->state = &state;
-    /* The starter maps our ids, and says so with one byte. */
-    char go;
-    if (recv(c->owner, &go, 1, 0) != 1)
-        _exit(1);
-    if (step_identity(c, &e) < 0 || STEPS_RUN(steps, c, &failed, &e) < 0) {
-        snprintf(why, sizeof(why), "step %s: %s", failed, e.text);
-        msg_begin(&m, KEEPER_GONE);
-        fields_put_text(&m, why);
-        msg_send(c->owner, &m, NULL, 0, &e);
-        _exit(1);
-    }
-    state.options = c->options;
-    state.cgroups = c->ground->cgroups;
-    state.own_ids = c->root;
-    state.slots = slots(c->options);
-    state.slot_used = xcalloc(state.slots, sizeof(bool));
-    keeper_run(&state, c->owner);
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_adddup2(&actions, its, LAUNCH_FD);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDWR, 0);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_RDWR, 0);
+    posix_spawn_file_actions_addclosefrom_np(&actions, LAUNCH_FD + 1);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    int code = posix_spawn(ret, program, &actions, &attributes, argv, settings(env));
+    for (unsigned i = 0; env[i]; i++)
+        free(env[i]);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return code ? err_set(e, code, "cannot start %s", program) : 0;
 }
 
-/* ---- the starter's side ---- */
-
-static int map_keeper(pid_t pid, const struct ground *g, bool root, struct err *e)
+static int tell(int fd, const struct launch *l, struct err *e)
 {
-    char path[64], uids[64], gids[64];
+    cleanup_buf struct buf b = {0};
+    int fds[LAUNCH_FDS];
+    unsigned n;
 
-    if (step_fails("keeper-identity", e) < 0)
+    if (launch_put(l, &b, fds, &n, e) < 0)
         return -1;
-    snprintf(uids, sizeof(uids), "0 %u %u\n", root ? g->uid_base : geteuid(), root ? UID_RANGE : 1);
-    snprintf(gids, sizeof(gids), "0 %u %u\n", root ? g->uid_base : getegid(), root ? UID_RANGE : 1);
-    if (!root) {
-        /* The kernel asks for this where a user maps his own group: groups could not be given up to
-         * gain access. */
-        snprintf(path, sizeof(path), "/proc/%d/setgroups", pid);
-        if (fd_put_text(AT_FDCWD, path, "deny", e) < 0)
-            return -1;
-    }
-    snprintf(path, sizeof(path), "/proc/%d/uid_map", pid);
-    if (fd_put_text(AT_FDCWD, path, uids, e) < 0)
-        return -1;
-    snprintf(path, sizeof(path), "/proc/%d/gid_map", pid);
-    return fd_put_text(AT_FDCWD, path, gids, e);
+    return msg_send(fd, &b, fds, n, e);
 }
 
-static pid_t clone_keeper(struct cloned *c, int *ret_pidfd, struct err *e)
+/* Its next word, which is to be this one. */
+static int await(int fd, uint32_t type, struct msg *m, struct err *e)
 {
-    struct clone_args args = {
-        .flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC |
-                 CLONE_NEWUTS | CLONE_PIDFD,
-        .pidfd = (uint64_t)(uintptr_t)ret_pidfd,
-        .exit_signal = SIGCHLD,
-    };
-
-    if (step_fails("keeper-namespaces", e) < 0)
-        return -1;
-    long pid = syscall(SYS_clone3, &args, sizeof(args));
-    if (pid < 0)
-        return err_set(e, errno, "cannot make the keeper's namespaces");
-    if (pid == 0)
-        cloned_main(c);
-    return (pid_t)pid;
-}
-
-static int start_sweeper(struct ground *g, int keeper_pidfd, struct err *e)
-{
-    if (g->cgroups.version == 0)
-        return 0;
-    pid_t pid = fork();
-    if (pid < 0)
-        return err_set(e, errno, "cannot fork the sweeper");
-    if (pid > 0) {
-        g->sweeper = pid;
-        return 0;
-    }
-    prctl(PR_SET_NAME, "retort-sweeper");
-    setsid(); /* a Ctrl-C is not for us */
-    for (int s = 1; s < NSIG; s++)
-        signal(s, SIG_IGN);
-    int from[1 + 2 * CGROUP_HIERARCHIES] = {keeper_pidfd};
-    for (unsigned i = 0; i < g->cgroups.n_dirs; i++) {
-        from[1 + 2 * i] = g->cgroups.dirs[i];
-        from[2 + 2 * i] = g->cgroups.parents[i];
-        g->cgroups.dirs[i] = 1 + 2 * (int)i;
-        g->cgroups.parents[i] = 2 + 2 * (int)i;
-    }
-    unsigned n = 1 + 2 * g->cgroups.n_dirs;
-    if (fd_place(from, n, 0, 0) < 0)
-        _exit(1);
-    close_range(n, ~0U, 0);
-    struct pollfd p = {.fd = 0, .events = POLLIN};
-    while (poll(&p, 1, -1) < 0 && errno == EINTR)
-        ;
-    cgroup_ground_remove(&g->cgroups);
-    _exit(0);
-}
-
-/* The keeper's first word. */
-static int await_keeper(int fd, struct err *e)
-{
-    struct msg *m = xcalloc(1, sizeof(*m));
     struct fields f;
     char why[512] = "";
 
     int r = msg_recv(fd, m, e);
     if (r == 0)
         err_set(e, 0, "the keeper died while it was starting");
-    if (r > 0 && m->type != KEEPER_STANDS) {
+    if (r > 0 && m->type != type) {
         fields_init(&f, m->data, m->len);
         fields_get_text(&f, why, sizeof(why));
         r = err_set(e, 0, "%s", why);
     }
-    free(m);
     return r > 0 ? 0 : -1;
 }
 
-static int prepare(const struct keeper_options *o, struct ground *g, bool root,
-                   struct keeper_facts *facts, const char **ret_step, struct err *e)
+static int await_keeper(int fd, struct keeper *k, struct err *e)
+{
+    cleanup_free struct msg *m = xcalloc(1, sizeof(*m));
+    struct fields f;
+
+    if (await(fd, KEEPER_BORN, m, e) < 0)
+        return -1;
+    fields_init(&f, m->data, m->len);
+    k->pid = (pid_t)fields_get_u32(&f);
+    k->pidfd = msg_take_fd(m, 0);
+    return await(fd, KEEPER_STANDS, m, e);
+}
+
+static int launch(struct launch *l, struct keeper *k, const char **ret_step, struct err *e)
+{
+    char program[PATH_MAX];
+    int pair[2];
+
+    *ret_step = NULL; /* what comes now is no step, or the keeper names it itself */
+    if (find_runner(l->runner, sizeof(l->runner), e) < 0 ||
+        beside_find("retort-keeper", "retort-keeper", program, sizeof(program), e) < 0 ||
+        msg_pair(pair, e) < 0)
+        return -1;
+    cleanup_fd int mine = pair[0], its = pair[1];
+    if (spawn(program, its, &k->program, e) < 0)
+        return -1;
+    fd_close(&its);
+    if (tell(mine, l, e) < 0 || await_keeper(mine, k, e) < 0)
+        return -1;
+    k->fd = fd_steal(&mine);
+    return 0;
+}
+
+static int prepare(struct launch *g, struct keeper_facts *facts, const char **ret_step,
+                   struct err *e)
 {
     *ret_step = "keeper-uids";
-    if (root && (step_fails(*ret_step, e) < 0 || lock_uid_range(g, e) < 0))
+    if (g->root && (step_fails(*ret_step, e) < 0 || lock_uid_range(g, e) < 0))
         return -1;
     *ret_step = "keeper-devices";
-    if (root && (step_fails(*ret_step, e) < 0 || make_device_sets(g, slots(o), e) < 0))
+    if (g->root &&
+        (step_fails(*ret_step, e) < 0 || make_device_sets(g, launch_slots(&g->options), e) < 0))
         return -1;
     *ret_step = "keeper-cgroup";
     if (step_fails(*ret_step, e) < 0)
         return -1;
-    cgroup_ground_make(root ? g->uid_base : geteuid(), &g->cgroups, e);
+    cgroup_ground_make(g->root ? g->uid_base : geteuid(), &g->cgroups, e);
     facts->cgroup_version = g->cgroups.version;
     snprintf(facts->cgroup_reason, sizeof(facts->cgroup_reason), "%.255s",
              g->cgroups.version ? "" : e->text);
-    return 0;
-}
-
-static int launch(const struct keeper_options *o, struct ground *g, struct keeper *k,
-                  const char **ret_step, struct err *e)
-{
-    char runner[PATH_MAX];
-    int pair[2];
-
-    *ret_step = NULL; /* what comes first is no step, and has no step's remedy */
-    if (find_runner(runner, sizeof(runner), e) < 0 || msg_pair(pair, e) < 0)
-        return -1;
-    cleanup_fd int mine = pair[0], its = pair[1], pidfd = -1;
-    struct cloned c = {
-        .options = o, .ground = g, .runner = runner, .root = k->facts.root, .owner = its};
-    *ret_step = "keeper-namespaces";
-    k->pid = clone_keeper(&c, &pidfd, e);
-    if (k->pid < 0)
-        return -1;
-    fd_close(&its);
-    *ret_step = "keeper-identity";
-    if (map_keeper(k->pid, g, k->facts.root, e) < 0)
-        return -1;
-    *ret_step = "keeper-cgroup";
-    if (cgroup_ground_enter(&g->cgroups, k->pid, e) < 0 || start_sweeper(g, pidfd, e) < 0)
-        return -1;
-    *ret_step = NULL; /* from here on the keeper names its own steps */
-    if (send(mine, "", 1, MSG_NOSIGNAL) != 1)
-        return err_set(e, errno, "the keeper died at once");
-    if (await_keeper(mine, e) < 0)
-        return -1;
-    k->fd = fd_steal(&mine);
     return 0;
 }
 
@@ -494,20 +254,19 @@ static void raise_descriptors(void)
 
 int keeper_start(const struct keeper_options *o, struct keeper *ret, struct err *e)
 {
-    struct ground *g = xcalloc(1, sizeof(*g));
+    struct launch *l = xcalloc(1, sizeof(*l));
     const char *step = NULL;
 
-    *ret = (struct keeper){.fd = -1, .ground = g};
-    g->uid_lock = g->device_sets = -1;
-    ret->facts.root = geteuid() == 0;
+    *ret = (struct keeper){.fd = -1, .pidfd = -1, .ground = l};
+    *l = (struct launch){.options = *o, .root = geteuid() == 0, .uid_lock = -1, .device_sets = -1};
+    ret->facts.root = l->root;
     ret->facts.landlock_abi = landlock_abi();
     steps_inject(getenv("RETORT_FAULT"));
     raise_descriptors();
     e->text[0] = '\0';
     /* What is made here is for boxes, which are others than we are. */
     mode_t before = umask(022);
-    bool stands = prepare(o, g, ret->facts.root, &ret->facts, &step, e) == 0 &&
-                  launch(o, g, ret, &step, e) == 0;
+    bool stands = prepare(l, &ret->facts, &step, e) == 0 && launch(l, ret, &step, e) == 0;
     umask(before);
     if (!stands) {
         if (step)
@@ -516,30 +275,25 @@ int keeper_start(const struct keeper_options *o, struct keeper *ret, struct err 
         return -1;
     }
     /* Theirs now. */
-    fd_close(&g->uid_lock);
-    fd_close(&g->device_sets);
+    fd_close(&l->uid_lock);
+    fd_close(&l->device_sets);
     return 0;
-}
-
-static void wait_for(pid_t pid)
-{
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        ;
 }
 
 void keeper_stop(struct keeper *k)
 {
-    struct ground *g = k->ground;
+    struct launch *l = k->ground;
 
-    if (k->pid > 0) {
-        kill(k->pid, SIGKILL); /* all that it keeps dies with it */
-        wait_for(k->pid);
-    }
-    if (g->sweeper > 0)
-        wait_for(g->sweeper);
-    cgroup_ground_remove(&g->cgroups);
-    fd_close(&g->uid_lock);
-    fd_close(&g->device_sets);
-    free(g);
+    if (k->pidfd >= 0)
+        pidfd_send_signal(k->pidfd, SIGKILL, NULL, 0); /* all that it keeps dies with it */
+    else if (k->program > 0)
+        kill(k->program, SIGKILL); /* and a keeper that it has not let go yet */
+    while (k->program > 0 && waitpid(k->program, NULL, 0) < 0 && errno == EINTR)
+        ;
+    cgroup_ground_remove(&l->cgroups);
+    fd_close(&k->pidfd);
+    fd_close(&l->uid_lock);
+    fd_close(&l->device_sets);
+    free(l);
     k->ground = NULL;
 }

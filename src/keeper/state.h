@@ -1,5 +1,7 @@
 /* state: what the keeper knows. Private to src/keeper/.
  *
+ *   main.c     the program: makes the keeper, and clears up after it
+ *   stand.c    what it does until it stands
  *   keeper.c   the loop, the owner's requests, deaths
  *   boxes.c    requests for boxes, handing them over, their end
  *   making.c   a box from its request until it is ready
@@ -19,7 +21,7 @@
 #include "box/cgroup.h"
 #include "box/filter.h"
 #include "box/root.h"
-#include "keeper/keeper.h"
+#include "keeper/launch.h"
 #include "wire/msg.h"
 
 struct state;
@@ -218,7 +220,7 @@ bool zygote_can_fork(const struct state *s, unsigned environment);
 int zygote_ask(struct state *s, const struct box *b, struct err *e);
 bool zygote_died(struct state *s, pid_t pid, int status);
 
-/* The keeper itself; does not return. Called in its namespaces, with its ids. */
+/* The keeper from its first moment, in its namespaces. A byte in `go`: its ids are mapped. */
+_Noreturn void keeper_stand(struct launch *l, int go);
+/* And when it has its ids and its root. */
 _Noreturn void keeper_run(struct state *s, int owner_fd);
-
-#define SLOT_ZYGOTE 0 /* the device set that zygotes see; boxes start at 1 */

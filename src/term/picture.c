@@ -13,30 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/beside.h"
 #include "base/clock.h"
 #include "base/fd.h"
 
 #define PATIENCE_MS 4000
-
-/* Where the program is: beside the binary in a build, in lib/retort when installed. */
-static int find_program(char ret[PATH_MAX], struct err *e)
-{
-    static const char *const places[] = {"retort-draw", "../lib/retort/retort-draw",
-                                         "../../retort-draw" /* for tests in a build */};
-    char exe[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-
-    if (n <= 0)
-        return err_set(e, errno, "cannot find our own program");
-    exe[n] = '\0';
-    *strrchr(exe, '/') = '\0';
-    for (unsigned i = 0; i < sizeof(places) / sizeof(*places); i++) {
-        int len = snprintf(ret, PATH_MAX, "%s/%s", exe, places[i]);
-        if (len < PATH_MAX && access(ret, X_OK) == 0)
-            return 0;
-    }
-    return err_set(e, 0, "retort-draw is not installed");
-}
 
 /* The picture as a file without a name, to be read from its beginning. */
 static int put_in_memory(const void *data, size_t len, int *ret_fd, struct err *e)
@@ -123,7 +104,7 @@ static int run(const struct term *t, unsigned columns, unsigned rows, int in, st
     int ends[2];
     pid_t pid;
 
-    if (find_program(program, e) < 0)
+    if (beside_find("retort-draw", "retort-draw", program, sizeof(program), e) < 0)
         return -1;
     if (pipe2(ends, O_CLOEXEC) < 0)
         return err_set(e, errno, "cannot make a pipe");

@@ -109,6 +109,7 @@ enum keeper_msg {
         5, /* u32 req, u32 box, u32 n, u8 whether the files are those of now, limits: a box with
                            the variables that this one had after cell n, and its files */
     KEEPER_GIVE_UP = 6, /* u32 req of a BRANCH: nobody waits for it any more */
+    KEEPER_LAUNCH = 7,  /* to its program, before all others: see keeper/launch.h */
 
     KEEPER_CREATED = 16,   /* u32 req, u32 box, u8 from_pool, u8 meter (enum meter_kind); fds: the
                               cell's frames, where orders go, stdout, stderr, files, then the meter's
@@ -119,7 +120,8 @@ enum keeper_msg {
     KEEPER_DESTROYED = 19, /* u32 box */
     KEEPER_STATE = 20,     /* u32 req, u32 boxes, u32 ready, u32 blank, u32 zygote pid, u32 zygotes
                               started */
-    KEEPER_STANDS = 21,    /* the first message: it is ready for requests */
+    KEEPER_BORN = 23,      /* the first message, from its program: u32 pid; fd: its pidfd */
+    KEEPER_STANDS = 21,    /* the second: it is ready for requests */
     KEEPER_GONE = 22,      /* text why: the keeper cannot go on */
 };
 

@@ -345,9 +345,10 @@ class Failures(cli.Case):
         p = cli.start("run", "-c", "print('go', flush=True)\nwhile True: pass")
         cli.read_until(p.stdout, b"go\n")
         below = cli.descendants(p.pid)
-        for pid in cli.children(p.pid):  # the keeper and its sweeper
-            with contextlib.suppress(ProcessLookupError):  # it ends with the other
-                os.kill(pid, signal.SIGKILL)
+        for sweeper in cli.children(p.pid):
+            for pid in [sweeper, *cli.children(sweeper)]:  # the keeper is its child
+                with contextlib.suppress(ProcessLookupError):  # it ends with the other
+                    os.kill(pid, signal.SIGKILL)
         done = cli.finish(p)
         self.assertIn(done.status, (1, 125), f"{done}")
         self.assertIn("keeper", done.err)

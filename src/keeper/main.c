@@ -1,0 +1,152 @@
+/* retort-keeper: the program that becomes the keeper. Started by retort, never by hand.
+ *
+ * It is a program of its own, small and without the libraries of the other verbs, because every box's init is a fork
+ * of it: what it does not have, no box has to copy, and no guest could find in its init. It is started with no
+ * environment and a bare command line, for the same reason: init shows the one to its guest in /proc/1/cmdline.
+ *
+ *     owner ──spawn──▶ retort-keeper ──clone3──▶ keeper (pid 1 of its own pid namespace)
+ *                           └── stays, as the sweeper: waits for the keeper's end, then removes our cgroups.
+ *                               It is there so that even an owner that was killed leaves nothing behind.
+ *
+ * Runs with the rights of whoever started retort, and uses them for what the keeper cannot do itself: to map its ids,
+ * and to put it into its cgroup. From then on it only waits.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "box/steps.h"
+#include "keeper/state.h"
+#include "wire/fields.h"
+#include "wire/proto.h"
+
+_Noreturn static void give_up(const char *step, const struct err *why)
+{
+    cleanup_buf struct buf b = {0};
+    struct err ignored;
+    char text[700];
+
+    snprintf(text, sizeof(text), "step %s: %s", step, why->text);
+    msg_begin(&b, KEEPER_GONE);
+    fields_put_text(&b, text);
+    msg_send(LAUNCH_FD, &b, NULL, 0, &ignored);
+    _exit(1);
+}
+
+static int map_keeper(pid_t pid, const struct launch *l, struct err *e)
+{
+    char path[64], uids[64], gids[64];
+
+    if (step_fails("keeper-identity", e) < 0)
+        return -1;
+    snprintf(uids, sizeof(uids), "0 %u %u\n", l->root ? l->uid_base : geteuid(),
+             l->root ? LAUNCH_UIDS : 1);
+    snprintf(gids, sizeof(gids), "0 %u %u\n", l->root ? l->uid_base : getegid(),
+             l->root ? LAUNCH_UIDS : 1);
+    if (!l->root) {
+        /* The kernel asks for this where a user maps his own group: groups could not be given up to
+         * gain access. */
+        snprintf(path, sizeof(path), "/proc/%d/setgroups", pid);
+        if (fd_put_text(AT_FDCWD, path, "deny", e) < 0)
+            return -1;
+    }
+    snprintf(path, sizeof(path), "/proc/%d/uid_map", pid);
+    if (fd_put_text(AT_FDCWD, path, uids, e) < 0)
+        return -1;
+    snprintf(path, sizeof(path), "/proc/%d/gid_map", pid);
+    return fd_put_text(AT_FDCWD, path, gids, e);
+}
+
+/* It waits for a byte in `go`, which comes when all is done that needs our rights. */
+static pid_t clone_keeper(struct launch *l, const int go[2], int *ret_pidfd, struct err *e)
+{
+    struct clone_args args = {
+        .flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC |
+                 CLONE_NEWUTS | CLONE_PIDFD,
+        .pidfd = (uint64_t)(uintptr_t)ret_pidfd,
+        .exit_signal = SIGCHLD,
+    };
+
+    if (step_fails("keeper-namespaces", e) < 0)
+        return -1;
+    long pid = syscall(SYS_clone3, &args, sizeof(args));
+    if (pid < 0)
+        return err_set(e, errno, "cannot make the keeper's namespaces");
+    if (pid == 0) {
+        close(go[1]);
+        keeper_stand(l, go[0]);
+    }
+    return (pid_t)pid;
+}
+
+static int tell_born(pid_t pid, int pidfd, struct err *e)
+{
+    cleanup_buf struct buf b = {0};
+
+    msg_begin(&b, KEEPER_BORN);
+    fields_put_u32(&b, (uint32_t)pid);
+    return msg_send(LAUNCH_FD, &b, &pidfd, 1, e);
+}
+
+_Noreturn static void sweep(struct launch *l, pid_t keeper)
+{
+    prctl(PR_SET_NAME, "retort-sweeper");
+    for (int s = 1; s < NSIG; s++)
+        if (s != SIGCHLD)
+            signal(s, SIG_IGN);
+    /* With these in our hands nobody would see their end. */
+    close(LAUNCH_FD);
+    fd_close(&l->uid_lock);
+    fd_close(&l->device_sets);
+    while (waitpid(keeper, NULL, 0) < 0 && errno == EINTR)
+        ;
+    cgroup_ground_remove(&l->cgroups);
+    _exit(0);
+}
+
+int main(void)
+{
+    static struct msg m;
+    static struct launch l;
+    struct err e = {0};
+    int go[2], pidfd = -1;
+
+    steps_inject(getenv("RETORT_FAULT"));
+    if (msg_recv(LAUNCH_FD, &m, &e) <= 0) {
+        fprintf(stderr, "retort-keeper is started by retort\n");
+        _exit(2);
+    }
+    if (launch_get(&m, &l, &e) < 0)
+        give_up("keeper-namespaces", &e);
+    if (pipe2(go, O_CLOEXEC) < 0) {
+        err_set(&e, errno, "cannot make a pipe");
+        give_up("keeper-namespaces", &e);
+    }
+    pid_t pid = clone_keeper(&l, go, &pidfd, &e);
+    if (pid < 0)
+        give_up("keeper-namespaces", &e);
+    close(go[0]);
+    const char *failed = map_keeper(pid, &l, &e) < 0                    ? "keeper-identity"
+                         : cgroup_ground_enter(&l.cgroups, pid, &e) < 0 ? "keeper-cgroup"
+                                                                        : NULL;
+    if (failed) {
+        kill(pid, SIGKILL); /* it still waits for our word; and what it is in can be removed then */
+        waitpid(pid, NULL, 0);
+        give_up(failed, &e);
+    }
+    if (tell_born(pid, pidfd, &e) < 0 || write(go[1], "", 1) != 1)
+        _exit(1); /* our end is the keeper's too, until it has the byte */
+    close(go[1]);
+    close(pidfd);
+    sweep(&l, pid);
+}
