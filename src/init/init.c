@@ -362,8 +362,6 @@ void init_run(struct box_init *b, const struct init_ends *ends)
     else
         points_open_last_pid(&in.points);
     prctl(PR_SET_NAME, "init");
-    for (int s = 1; s < NSIG; s++)
-        signal(s, SIG_DFL);
     sigaction(SIGCHLD, &action, NULL);
     sigset_t deaths;
     sigemptyset(&deaths);

@@ -117,6 +117,7 @@ static int only_one_thread(void)
 
 static pid_t fork_python(int pid_namespace, int cgroup_fd)
 {
+    const struct sched_param plain = {0};
     sigset_t all, before;
 
     if (!only_one_thread()) {
@@ -126,8 +127,12 @@ static pid_t fork_python(int pid_namespace, int cgroup_fd)
     /* A handler must not run in the go-between, on our stack. */
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
+    /* When the go-between is gone we are woken, often on the processor that the new process has just begun on: as
+     * a batch job we do not take it away. */
+    sched_setscheduler(0, SCHED_BATCH, &plain);
     pid_t pid = fork_into(pid_namespace, cgroup_fd);
     int saved = errno;
+    sched_setscheduler(0, SCHED_OTHER, &plain);
     if (pid == 0)
         PyOS_AfterFork_Child();
     sigprocmask(SIG_SETMASK, &before, NULL);
