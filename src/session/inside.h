@@ -232,7 +232,8 @@ struct state_request {
 struct end_request {
     struct end_request *next;
     uint32_t box;
-    void (*gone)(void *ctx);
+    int held;                /* closed then; or -1 */
+    void (*gone)(void *ctx); /* or NULL */
     void *ctx;
 };
 
@@ -279,8 +280,8 @@ void link_give_up(struct session *s);
 void link_signal(struct session *s, int sig);
 void link_destroy(struct vessel *v, uint32_t box);
 void link_status(struct vessel *v, uint32_t req);
-/* Tell when this box is gone; the keeper has been, or will be, told to destroy it. */
-void link_await_end(struct vessel *v, uint32_t box, void (*gone)(void *ctx), void *ctx);
+/* Close `held` and tell (gone may be NULL) when this box is gone; the keeper has been, or will be, told to destroy it. */
+void link_await_end(struct vessel *v, uint32_t box, int held, void (*gone)(void *ctx), void *ctx);
 /* Whoever still waits is told now. */
 void link_forget_ends(struct vessel *v);
 /* Send what waits in the outbox. */

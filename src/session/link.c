@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "base/fd.h"
 #include "session/inside.h"
 #include "wire/fields.h"
 #include "wire/limits_wire.h"
@@ -114,11 +115,11 @@ void link_status(struct vessel *v, uint32_t req)
     post(v);
 }
 
-void link_await_end(struct vessel *v, uint32_t box, void (*gone)(void *ctx), void *ctx)
+void link_await_end(struct vessel *v, uint32_t box, int held, void (*gone)(void *ctx), void *ctx)
 {
     struct end_request *r = xcalloc(1, sizeof(*r));
 
-    *r = (struct end_request){.next = v->ends, .box = box, .gone = gone, .ctx = ctx};
+    *r = (struct end_request){.next = v->ends, .box = box, .held = held, .gone = gone, .ctx = ctx};
     v->ends = r;
 }
 
@@ -136,8 +137,10 @@ static void tell_ended(struct vessel *v, uint32_t box, bool all)
         *at = r->next;
         void (*gone)(void *) = r->gone;
         void *ctx = r->ctx;
+        fd_close(&r->held);
         free(r);
-        gone(ctx);
+        if (gone)
+            gone(ctx);
         at = &v->ends; /* it may have changed the list */
     }
 }

@@ -194,13 +194,16 @@ void session_close_then(struct session *s, void (*gone)(void *ctx), void *ctx)
     if (s->closed)
         return;
     s->closed = true;
-    if (gone && has_box)
-        link_await_end(v, s->box, gone, ctx);
     checks_close(s);
     requests_close(s);
     revive_forget(s);
-    /* First, so that the box is ended as a whole and not begun to be by its interpreter, which would see
-     * its channel's end. One that is still being made is destroyed when it comes: see link.c. */
+    /* A box is ended as a whole, and not begun to be by its interpreter, which would go to its end when it sees that of
+     * its channel: so that one stays open until the box is gone. */
+    if (has_box) {
+        source_watch(v, &s->sources[TO_STREAM], 0);
+        link_await_end(v, s->box, fd_steal(&s->sources[TO_STREAM].fd), gone, ctx);
+    }
+    /* One that is still being made is destroyed when it comes: see link.c. */
     if (s->has_box)
         link_destroy(v, s->box);
     else if (s->state == OPENING)

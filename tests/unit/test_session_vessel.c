@@ -117,6 +117,33 @@ static void a_crash_is_its_own(void **state)
     fake_part(&second);
 }
 
+/* The interpreter is not to see its channel's end and begin to go by itself, while the keeper ends all of it. */
+static void its_channel_is_there_until_the_box_is_gone(void **state)
+{
+    cleanup_buf struct buf gone = {0};
+    static struct msg in;
+    struct pollfd orders;
+    struct fake second;
+    struct err e;
+    (void)state;
+
+    fake_open(&f);
+    fake_join(&second, &f, NULL, METER_NONE);
+    fake_keeper_rests(&f);
+    orders = (struct pollfd){.fd = second.orders, .events = POLLIN};
+    session_close(second.session);
+    assert_int_equal(fake_keeper_next(&f, &in), KEEPER_DESTROY);
+    assert_int_equal(poll(&orders, 1, 0), 0);
+    msg_begin(&gone, KEEPER_DESTROYED);
+    fields_put_u32(&gone, second.box);
+    assert_int_equal(msg_send(f.keeper, &gone, NULL, 0, &e), 0);
+    fake_turn(&f);
+    assert_int_equal(poll(&orders, 1, 0), 1);
+    assert_true(orders.revents & POLLHUP);
+    second.session = NULL;
+    fake_part(&second);
+}
+
 /* A keeper that does not read for a while: requests wait, in order, and nothing blocks. */
 static void a_slow_keeper_gets_everything(void **state)
 {
@@ -193,6 +220,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test(a_flood_does_not_starve_the_others),
         test(one_box_that_finds_no_descriptors),
+        test(its_channel_is_there_until_the_box_is_gone),
         test(a_crash_is_its_own),
         test(a_slow_keeper_gets_everything),
         test(no_descriptor_is_left),
