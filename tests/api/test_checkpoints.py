@@ -349,6 +349,53 @@ class Undo(api.Case):
         self.assertEqual(self.s.client.post(self.s.path + "/cells", code="1", on_error="explode").status, 400)
 
 
+HANDLERS = """
+import gc, os, threading
+seen = []
+def look(): seen.append((len(handlers) == whole, threading._after_fork in handlers))
+os.register_at_fork(after_in_child=look)
+gc.unfreeze()
+(handlers,) = [each for each in gc.get_referrers(look) if type(each) is list]  # Python's own
+whole = len(handlers)
+"""
+
+
+class Forks(api.Case):
+    """Handlers of libraries are left out of a fork that keeps a session, and of no other."""
+
+    def seen_after_a_death(self, s):
+        self.assertIn("restored_to", s.cell("os._exit(1)"))
+        return api.result(s.cell("seen, len(handlers) == whole"))
+
+    def test_one_thread(self):
+        s = self.session()
+        self.assertEqual(s.cell(HANDLERS)["status"], "ok")
+        self.assertEqual(self.seen_after_a_death(s), "([(False, False)], True)")
+        child = "pid = os.fork()\nif pid == 0: os._exit(len(seen) == 2 and seen[1] == (True, True))\n"
+        self.assertEqual(api.result(s.cell(child + "os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])")), "1")
+
+    def test_threads(self):
+        s = self.session()
+        s.cell(HANDLERS + "wait = threading.Event()\nthreading.Thread(target=wait.wait, daemon=True).start()")
+        self.assertEqual(self.seen_after_a_death(s), "([(True, True)], True)")
+        self.assertEqual(api.result(s.cell("threading.active_count()")), "1")
+
+    def test_an_interrupt_on_the_way(self):
+        s = self.session()
+        s.cell(HANDLERS)
+        s.cell("os.register_at_fork(before=lambda: __import__('time').sleep(3))")
+        time.sleep(0.5)  # it is being kept
+        s.client.post(s.path + "/interrupt")
+        self.assertEqual(api.result(s.cell("len(handlers) == whole")), "True")
+
+    def test_random_numbers_go_on(self):
+        s = self.session()
+        s.cell("import os, random; random.seed(5); random.random()")
+        expected = api.result(s.cell("random.random()"))
+        s.client.post(s.path + "/rollback", to=1)
+        self.assertEqual(api.result(s.cell("random.random()")), expected)
+
+
 WAITING = "import os; sum(p.isdigit() and 128 <= int(p) < 256 for p in os.listdir('/proc'))"
 
 

@@ -2,15 +2,20 @@
 
 Some of the handlers that modules have registered (os.register_at_fork) repair what other threads may have
 left: here there is one thread, and it holds nothing. A box would copy 80 pages for them. So they are taken
-out of Python's lists in the zygote, and put back in every fork of it, where the user's forks need them.
+out of Python's lists in the zygote, and put back in every fork of it, where the user's forks need them. When a
+session that has one thread is forked to be kept they are left out once more: there it is 190 pages.
 The lists have no name; the garbage collector knows them. Where it does not, boxes only cost more.
 """
+from .pristine import __builtins__
+
 import gc
 import logging
 import random
 import threading
+from sys import _current_frames
 
 _changed = []  # a list of Python's, all that is in it, and what stays there in the zygote
+_needless = []  # a list of Python's, and those of the libraries' handlers in it that one thread can do without
 
 
 def prepare(*ours):
@@ -18,7 +23,7 @@ def prepare(*ours):
     after = _list_with(threading._after_fork)
     if after is None:
         return
-    needless = (threading._after_fork, random._inst.seed, *ours)  # reseed.py seeds it
+    needless = (threading._after_fork, random._inst.seed)  # reseed.py seeds it, and points.py
     # All three or none: one alone would leave a lock that is held for ever.
     lock, unlock = getattr(logging, "_acquireLock", None), getattr(logging, "_releaseLock", None)
     before, in_parent = _list_with(lock), _list_with(unlock)
@@ -26,7 +31,7 @@ def prepare(*ours):
         _note(before, (lock,))
         _note(in_parent, (unlock,))
         needless += (logging._after_at_fork_child_reinit_locks,)
-    _note(after, needless)
+    _note(after, needless, ours)
 
 
 def _list_with(handler):
@@ -34,11 +39,19 @@ def _list_with(handler):
     return found[0] if handler is not None and len(found) == 1 else None
 
 
-def _note(handlers, needless):
-    def is_needless(handler):
-        return any(type(handler) is type(each) and handler == each for each in needless)
+def _note(handlers, needless, ours=()):
+    spared = [each for each in handlers if _is_one_of(needless, each)]
+    _needless.append((handlers, spared))
+    _changed.append((handlers, handlers[:], _without(spared, [each for each in handlers if not _is_one_of(ours, each)])))
 
-    _changed.append((handlers, handlers[:], [each for each in handlers if not is_needless(each)]))
+
+def _is_one_of(known, handler):
+    return any(type(handler) is type(each) and handler == each for each in known)
+
+
+def _without(spared, handlers):
+    """By identity: what the user has registered is not asked."""
+    return [handler for handler in handlers if not any(handler is each for each in spared)]
 
 
 def set_aside():
@@ -48,4 +61,20 @@ def set_aside():
 
 def put_back():
     for handlers, whole, _ in _changed:
+        handlers[:] = whole
+
+
+def spare():
+    """Before a session's own fork. What it returns is for unspare()."""
+    if len(_current_frames()) > 1:
+        return ()
+    before = [(handlers, handlers[:]) for handlers, _ in _needless]
+    for handlers, spared in _needless:
+        handlers[:] = _without(spared, handlers)
+    return before
+
+
+def unspare(before):
+    """In both processes, with all that the user has registered."""
+    for handlers, whole in before:
         handlers[:] = whole

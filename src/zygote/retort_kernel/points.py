@@ -13,6 +13,7 @@ from threading import enumerate as threads
 from threading import main_thread
 from time import sleep
 
+from .forks import spare, unspare
 from .frames import NEW_FILES, UNDOABLE
 from .reseed import reseed_branch
 
@@ -158,10 +159,14 @@ class Points:
             return False
         lost = lost_now()
         state = unless_broken(getstate)  # Python seeds `random` anew after every fork
-        for _ in range(TRIES):
-            woken = self.keep(due, lost)
-            if woken is not False:
-                break
+        handlers = spare()
+        try:
+            for _ in range(TRIES):
+                woken = self.keep(due, lost)
+                if woken is not False:
+                    break
+        finally:
+            unspare(handlers)
         if woken is not False:
             self.kept = due
         if woken is True or woken is False:
