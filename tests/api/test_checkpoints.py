@@ -380,14 +380,6 @@ class Forks(api.Case):
         self.assertEqual(self.seen_after_a_death(s), "([(True, True)], True)")
         self.assertEqual(api.result(s.cell("threading.active_count()")), "1")
 
-    def test_an_interrupt_on_the_way(self):
-        s = self.session()
-        s.cell(HANDLERS)
-        s.cell("os.register_at_fork(before=lambda: __import__('time').sleep(3))")
-        time.sleep(0.5)  # it is being kept
-        s.client.post(s.path + "/interrupt")
-        self.assertEqual(api.result(s.cell("len(handlers) == whole")), "True")
-
     def test_random_numbers_go_on(self):
         s = self.session()
         s.cell("import os, random; random.seed(5); random.random()")
