@@ -149,14 +149,28 @@ bool points_dying(const struct points *p)
     return p->copies.holder > 0 && is_dying(p->copies.holder);
 }
 
+/* Does not change any more when it has a score: see image_forget in zygote/keep.c. */
+static uint64_t resident(pid_t pid)
+{
+    char path[32], text[128];
+    struct err ignored;
+
+    snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+    if (fd_get_text(AT_FDCWD, path, text, sizeof(text), &ignored) < 0)
+        return 0;
+    const char *second = strchr(text, ' ');
+    return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
 /* The kernel ends first what has the largest sum of its resident memory and its score, in thousandths of the limit:
  * so much less than the next older one's must its score be. */
 static unsigned score_after(const struct points *p, unsigned i)
 {
     if (i == 0)
         return OLDEST_SCORE;
-    const struct point *x = &p->list[i], *older = &p->list[i - 1];
-    uint64_t more = x->resident > older->resident ? x->resident - older->resident : 0;
+    const struct point *older = &p->list[i - 1];
+    uint64_t its = resident(p->list[i].pid), olders = resident(older->pid);
+    uint64_t more = its > olders ? its - olders : 0;
     double part = p->memory == LIMIT_NONE ? 0 : (double)more / (double)p->memory * 1000;
     double score = older->score - part - SCORE_STEP;
 
@@ -177,19 +191,6 @@ static void set_scores(struct points *p)
             tell_score(&p->list[i], score_after(p, i));
     if (p->n)
         tell_score(&p->list[p->n - 1], 0);
-}
-
-/* Does not change while it sleeps. */
-static uint64_t resident(pid_t pid)
-{
-    char path[32], text[128];
-    struct err ignored;
-
-    snprintf(path, sizeof(path), "/proc/%d/statm", pid);
-    if (fd_get_text(AT_FDCWD, path, text, sizeof(text), &ignored) < 0)
-        return 0;
-    const char *second = strchr(text, ' ');
-    return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
 /* It sees its line's end, and leaves. */
@@ -281,7 +282,6 @@ static void on_waits(struct points *p, struct fields *f, struct msg *m)
                         .n = n,
                         .up_to = n,
                         .line = fd_steal(&line),
-                        .resident = resident(m->from),
                         .taken_ms = clock_wall_ms(),
                         /* the numbers of a branch may go on beyond what was undone in the other */
                         .gone_back = p->branch && p->n == 0,

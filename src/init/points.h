@@ -26,7 +26,6 @@ struct point {
     uint32_t undone_from, undone_to; /* but not after these, from which it was gone back; 0: none */
     bool gone_back;                  /* to up_to: what follows it is undone */
     int line;                        /* where it waits */
-    uint64_t resident;               /* bytes */
     unsigned score;                  /* how soon it is ended when memory is short */
     int64_t taken_ms;
     char *lost;       /* a line each */

@@ -1,15 +1,25 @@
 /* image: see image.h. Runs in the zygote, before its first fork. */
 #include "zygote/image.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "zygote/pages.h"
 
+#define NAME "retort-zygote"
+#define PAGE ((uintptr_t)4096)
+
+/* From /proc/self/pagemap. */
+#define PRESENT (UINT64_C(1) << 63)
+#define OF_FILE (UINT64_C(1) << 61)
+
 void image_open(struct image *i)
 {
-    *i = (struct image){.fd = memfd_create("retort-zygote", MFD_CLOEXEC)};
+    *i = (struct image){.fd = memfd_create(NAME, MFD_CLOEXEC)};
 }
 
 /* In huge pages: whoever touches one of its small ones finds those around it at once, and a fork that copies
@@ -60,4 +70,43 @@ bool image_show(struct image *i, uintptr_t begin, uintptr_t end, int rights)
         return false;
     i->size += (off_t)size;
     return true;
+}
+
+/* Those that were written to are no longer the file's, and stay. */
+static void forget_between(int pagemap, uintptr_t begin, uintptr_t end)
+{
+    static uint64_t entries[512];
+    uintptr_t run = 0; /* where one of the file's begins; 0: nowhere */
+
+    for (uintptr_t at = begin; at < end;) {
+        size_t want = (end - at) / PAGE < 512 ? (end - at) / PAGE : 512;
+        ssize_t got = pread(pagemap, entries, want * 8, (off_t)(at / PAGE * 8));
+        if (got < 8)
+            return;
+        for (size_t i = 0; i < (size_t)got / 8; i++, at += PAGE) {
+            bool files = (entries[i] & (PRESENT | OF_FILE)) == (PRESENT | OF_FILE);
+            if (!files && run)
+                madvise((void *)run, at - run, MADV_DONTNEED);
+            run = !files ? 0 : run ? run : at;
+        }
+    }
+    if (run)
+        madvise((void *)run, end - run, MADV_DONTNEED);
+}
+
+void image_forget(int pagemap)
+{
+    char line[512];
+    FILE *maps = fopen("/proc/self/maps", "re");
+
+    while (maps && fgets(line, sizeof(line), maps)) {
+        uintptr_t begin, end;
+        char rights[5];
+        if (strstr(line, "/memfd:" NAME) &&
+            sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &begin, &end, rights) == 3 &&
+            rights[3] == 'p')
+            forget_between(pagemap, begin, end);
+    }
+    if (maps)
+        fclose(maps);
 }

@@ -26,3 +26,8 @@ bool image_take(struct image *i, uintptr_t begin, uintptr_t end);
  * the beginning of what is shown in the end. */
 bool image_copy(struct image *i, uintptr_t begin, uintptr_t end, uintptr_t at);
 bool image_show(struct image *i, uintptr_t begin, uintptr_t end, int rights);
+
+/* In a fork that only waits: forget which pages of the file were looked at. They are where they were, and whoever is
+ * forked from it finds what it needs; but a fork copies the entries of all that were, where some were written to.
+ * `pagemap` is its own /proc/self/pagemap. */
+void image_forget(int pagemap);

@@ -35,6 +35,7 @@
 #include "wire/msg.h"
 #include "wire/proto.h"
 #include "zygote/branch.h"
+#include "zygote/image.h"
 #include "zygote/shared.h"
 
 #define HIGH_FD 3000 /* out of the way of what the guest has open */
@@ -141,6 +142,7 @@ struct own {
     int far;       /* the line's other end */
     int init;      /* the way that the live one uses too */
     int oom_score; /* who is ended first when memory is short */
+    int pagemap;   /* until it has rested, or has a score; or -1, and then forks of it cost more */
     size_t shared; /* bytes */
     bool looked;   /* for them */
 };
@@ -158,7 +160,7 @@ static int put_high(int fd)
 
 static bool is_own(const struct own *o, int fd)
 {
-    return fd == o->line || fd == o->far || fd == o->init || fd == o->oom_score;
+    return fd == o->line || fd == o->far || fd == o->init || fd == o->oom_score || fd == o->pagemap;
 }
 
 static void part_from_live(const struct own *o, struct buf *lost)
@@ -193,13 +195,15 @@ static void own_open(struct own *ret, int init)
 {
     struct err e;
     int pair[2];
+    cleanup_fd int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 
     if (msg_pair(pair, &e) < 0)
         _exit(1);
     *ret = (struct own){.line = put_high(pair[0]),
                         .far = put_high(pair[1]),
                         .init = put_high(init),
-                        .oom_score = open_oom_score(WAITING_OOM_SCORE)};
+                        .oom_score = open_oom_score(WAITING_OOM_SCORE),
+                        .pagemap = fcntl(pagemap, F_DUPFD_CLOEXEC, HIGH_FD)};
     close(pair[0]);
     close(pair[1]);
 }
@@ -285,8 +289,11 @@ static bool sleep_on(struct own *o)
 
     for (;; msg_done(&in)) {
         /* It takes a millisecond, for which init and the live one have a better use at first. */
-        if (!o->looked && poll(&line, 1, REST_MS) == 0)
+        if (!o->looked && poll(&line, 1, REST_MS) == 0) {
             look_for_shared(o);
+            image_forget(o->pagemap);
+            fd_close(&o->pagemap);
+        }
         if (msg_recv(o->line, &in, &e) <= 0)
             _exit(0); /* init is gone, or has no use for us any more */
         if (in.type == WAITING_WAKE && in.n_fds == WAITING_FDS && fork_successor() == 0)
@@ -296,11 +303,14 @@ static bool sleep_on(struct own *o)
             break;
         if (in.type == WAITING_WEIGH)
             tell_weight(o);
-        if (in.type == WAITING_SCORE)
+        if (in.type == WAITING_SCORE) {
+            fd_close(&o->pagemap); /* init goes by the size that we have now */
             take_score(o->oom_score);
+        }
     }
     fd_close(&o->line);
     fd_close(&o->oom_score);
+    fd_close(&o->pagemap);
     return branch;
 }
 

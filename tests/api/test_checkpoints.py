@@ -231,8 +231,17 @@ class Pressure(api.Case):
         return [p["n"] for p in self.s.client.get(self.s.path + "/checkpoints").json["checkpoints"]]
 
     def test_the_oldest_go_first(self):
-        for i in range(1, 8):
-            self.s.cell(f"x = bytes([{i}]) * (40 << 20)")
+        """Whether they have rested, and are smaller then, or not."""
+        for rested in ((), (1, 2, 3), (4, 5, 6)):
+            with self.subTest(rested=rested):
+                self.s = self.session(limits={"memory": "400m"})
+                for i in range(1, 8):
+                    self.s.cell(f"x = bytes([{i}]) * (40 << 20)")
+                    time.sleep(0.15 if i in rested else 0)
+                self.check_the_oldest_go_first()
+                self.s.delete()
+
+    def check_the_oldest_go_first(self):
         self.assertTrue(api.wait_until(lambda: self.listed()[-7:] == [1, 2, 3, 4, 5, 6, 7]))
         cell = self.s.cell(self.FILL.format(200))
         self.assertEqual((cell["status"], cell.get("limit")), ("ok", None))
