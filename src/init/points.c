@@ -149,7 +149,7 @@ bool points_dying(const struct points *p)
     return p->copies.holder > 0 && is_dying(p->copies.holder);
 }
 
-/* Does not change any more when it has a score: see image_forget in zygote/keep.c. */
+/* Does not change any more when it has a score: see sleep_on in zygote/keep.c. */
 static uint64_t resident(pid_t pid)
 {
     char path[32], text[128];
@@ -334,7 +334,7 @@ static pid_t fork_holder(void *ctx)
     if (pid == 0 || len <= 0 || p->expected || set_next(p, pid) < 0)
         return -1;
     p->before[len] = '\0';
-    pid_t made = _Fork();
+    pid_t made = fork();
     if (made == 0)
         return 0;
     close_range_of_pids(p);

@@ -67,6 +67,7 @@ int launch_put(const struct launch *l, struct buf *b, int fds[LAUNCH_FDS], unsig
     if (l->options.n_environments > ROOT_ENVIRONMENTS)
         return err_set(e, 0, "there are more than %d environments", ROOT_ENVIRONMENTS);
     msg_begin(b, KEEPER_LAUNCH);
+    fields_put_text(b, RETORT_VERSION);
     put_options(b, &l->options);
     fields_put_u8(b, l->root);
     fields_put_text(b, l->runner);
@@ -102,8 +103,8 @@ static void get_environment(struct fields *f, struct environment *ret)
     ret->python = get_text(f);
     ret->preload = get_text(f);
     bool wheels = fields_get_u8(f);
-    char *where = get_text(f);
-    ret->wheels = wheels ? where : NULL;
+    cleanup_free char *where = get_text(f);
+    ret->wheels = wheels ? xstrdup(where) : NULL;
     unsigned n = fields_get_u32(f);
     for (unsigned i = 0; i < n && i < ENVIRONMENT_PATHS; i++)
         ret->paths[i] = get_text(f);
@@ -138,20 +139,25 @@ static void get_cgroups(struct fields *f, struct cgroup_ground *ret)
 
 int launch_get(struct msg *m, struct launch *ret, struct err *e)
 {
+    char version[32] = "";
     struct fields f;
     unsigned n = 0;
 
     *ret = (struct launch){.uid_lock = -1, .device_sets = -1};
     fields_init(&f, m->data, m->len);
+    fields_get_text(&f, version, sizeof(version));
+    if (m->type != KEEPER_LAUNCH || strcmp(version, RETORT_VERSION) != 0)
+        return err_set(e, 0,
+                       "retort-keeper and retort are not of the same version; install both again");
     get_options(&f, &ret->options);
     ret->root = fields_get_u8(&f);
     fields_get_text(&f, ret->runner, sizeof(ret->runner));
     ret->uid_base = fields_get_u32(&f);
     get_cgroups(&f, &ret->cgroups);
     unsigned expected = (ret->root ? 2 : 0) + 2 * ret->cgroups.n_dirs;
-    if (m->type != KEEPER_LAUNCH || !fields_end(&f) || ret->cgroups.n_dirs > CGROUP_HIERARCHIES ||
+    if (!fields_end(&f) || ret->cgroups.n_dirs > CGROUP_HIERARCHIES ||
         ret->options.n_environments > ROOT_ENVIRONMENTS || m->n_fds != expected)
-        return err_set(e, 0, "retort-keeper and retort are not of the same version");
+        return err_set(e, 0, "retort-keeper was not told all that it needs");
     if (ret->root) {
         ret->uid_lock = msg_take_fd(m, n++);
         ret->device_sets = msg_take_fd(m, n++);

@@ -30,16 +30,27 @@
 #include "wire/fields.h"
 #include "wire/proto.h"
 
-_Noreturn static void give_up(const char *step, const struct err *why)
+void keeper_tell_failed(const char *step, const struct err *why)
 {
     cleanup_buf struct buf b = {0};
     struct err ignored;
     char text[700];
 
-    snprintf(text, sizeof(text), "step %s: %s", step, why->text);
+    snprintf(text, sizeof(text), "%s%s%s%s", step ? "step " : "", step ? step : "",
+             step ? ": " : "", why->text);
     msg_begin(&b, KEEPER_GONE);
     fields_put_text(&b, text);
     msg_send(LAUNCH_FD, &b, NULL, 0, &ignored);
+}
+
+/* With a keeper that still waits for our word, or none (0). The owner may be gone: we clear up in any case. */
+_Noreturn static void give_up(struct launch *l, pid_t keeper)
+{
+    if (keeper > 0) {
+        kill(keeper, SIGKILL);
+        waitpid(keeper, NULL, 0);
+    }
+    cgroup_ground_remove(&l->cgroups);
     _exit(1);
 }
 
@@ -114,39 +125,53 @@ _Noreturn static void sweep(struct launch *l, pid_t keeper)
     _exit(0);
 }
 
+/* The keeper, which has its ids and is in its cgroup; or 0, and the owner has been told why. */
+static pid_t make_keeper(struct launch *l, int *ret_go, int *ret_pidfd)
+{
+    struct err e = {0};
+    int go[2];
+
+    if (pipe2(go, O_CLOEXEC) < 0) {
+        err_set(&e, errno, "cannot make a pipe");
+        keeper_tell_failed(NULL, &e);
+        return 0;
+    }
+    *ret_go = go[1];
+    pid_t pid = clone_keeper(l, go, ret_pidfd, &e);
+    const char *failed = pid < 0                                         ? "keeper-namespaces"
+                         : map_keeper(pid, l, &e) < 0                    ? "keeper-identity"
+                         : cgroup_ground_enter(&l->cgroups, pid, &e) < 0 ? "keeper-cgroup"
+                                                                         : NULL;
+    close(go[0]);
+    if (!failed)
+        return pid;
+    keeper_tell_failed(failed, &e);
+    give_up(l, pid);
+}
+
 int main(void)
 {
     static struct msg m;
     static struct launch l;
     struct err e = {0};
-    int go[2], pidfd = -1;
+    int go, pidfd = -1;
 
     steps_inject(getenv("RETORT_FAULT"));
-    if (msg_recv(LAUNCH_FD, &m, &e) <= 0) {
+    int got = msg_recv(LAUNCH_FD, &m, &e);
+    if (got < 0)
         fprintf(stderr, "retort-keeper is started by retort\n");
+    if (got <= 0) /* or whoever did is gone */
         _exit(2);
+    if (launch_get(&m, &l, &e) < 0) {
+        keeper_tell_failed(NULL, &e);
+        _exit(1);
     }
-    if (launch_get(&m, &l, &e) < 0)
-        give_up("keeper-namespaces", &e);
-    if (pipe2(go, O_CLOEXEC) < 0) {
-        err_set(&e, errno, "cannot make a pipe");
-        give_up("keeper-namespaces", &e);
-    }
-    pid_t pid = clone_keeper(&l, go, &pidfd, &e);
-    if (pid < 0)
-        give_up("keeper-namespaces", &e);
-    close(go[0]);
-    const char *failed = map_keeper(pid, &l, &e) < 0                    ? "keeper-identity"
-                         : cgroup_ground_enter(&l.cgroups, pid, &e) < 0 ? "keeper-cgroup"
-                                                                        : NULL;
-    if (failed) {
-        kill(pid, SIGKILL); /* it still waits for our word; and what it is in can be removed then */
-        waitpid(pid, NULL, 0);
-        give_up(failed, &e);
-    }
-    if (tell_born(pid, pidfd, &e) < 0 || write(go[1], "", 1) != 1)
-        _exit(1); /* our end is the keeper's too, until it has the byte */
-    close(go[1]);
+    pid_t pid = make_keeper(&l, &go, &pidfd);
+    /* A keeper that has died meanwhile is no reader of this pipe. */
+    signal(SIGPIPE, SIG_IGN);
+    if (pid == 0 || tell_born(pid, pidfd, &e) < 0 || write(go, "", 1) != 1)
+        give_up(&l, pid);
+    close(go);
     close(pidfd);
     sweep(&l, pid);
 }

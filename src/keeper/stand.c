@@ -103,9 +103,8 @@ void keeper_stand(struct launch *l, int go)
     };
     static struct state state;
     struct standing c = {.launch = l, .state = &state};
-    cleanup_buf struct buf m = {0};
     const char *failed;
-    char why[700], word;
+    char word;
     struct err e = {0};
 
     for (unsigned i = 0; i < l->cgroups.n_dirs; i++)
@@ -115,10 +114,7 @@ void keeper_stand(struct launch *l, int go)
         _exit(1);
     close(go);
     if (STEPS_RUN(steps, &c, &failed, &e) < 0) {
-        snprintf(why, sizeof(why), "step %s: %s", failed, e.text);
-        msg_begin(&m, KEEPER_GONE);
-        fields_put_text(&m, why);
-        msg_send(LAUNCH_FD, &m, NULL, 0, &e);
+        keeper_tell_failed(failed, &e);
         _exit(1);
     }
     state.options = &l->options;

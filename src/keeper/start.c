@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stddef.h>
@@ -160,30 +161,19 @@ static int spawn(const char *program, int its, pid_t *ret, struct err *e)
     return code ? err_set(e, code, "cannot start %s", program) : 0;
 }
 
-static int tell(int fd, const struct launch *l, struct err *e)
-{
-    cleanup_buf struct buf b = {0};
-    int fds[LAUNCH_FDS];
-    unsigned n;
-
-    if (launch_put(l, &b, fds, &n, e) < 0)
-        return -1;
-    return msg_send(fd, &b, fds, n, e);
-}
-
 /* Its next word, which is to be this one. */
 static int await(int fd, uint32_t type, struct msg *m, struct err *e)
 {
     struct fields f;
-    char why[512] = "";
+    size_t len;
 
     int r = msg_recv(fd, m, e);
     if (r == 0)
         err_set(e, 0, "the keeper died while it was starting");
     if (r > 0 && m->type != type) {
         fields_init(&f, m->data, m->len);
-        fields_get_text(&f, why, sizeof(why));
-        r = err_set(e, 0, "%s", why);
+        const char *why = fields_get_bytes(&f, &len);
+        r = err_set(e, 0, "%.*s", (int)len, why);
     }
     return r > 0 ? 0 : -1;
 }
@@ -198,24 +188,28 @@ static int await_keeper(int fd, struct keeper *k, struct err *e)
     fields_init(&f, m->data, m->len);
     k->pid = (pid_t)fields_get_u32(&f);
     k->pidfd = msg_take_fd(m, 0);
+    if (!fields_end(&f) || k->pidfd < 0)
+        return err_set(e, 0, "retort-keeper does not say whom it has started");
     return await(fd, KEEPER_STANDS, m, e);
 }
 
 static int launch(struct launch *l, struct keeper *k, const char **ret_step, struct err *e)
 {
+    cleanup_buf struct buf b = {0};
     char program[PATH_MAX];
-    int pair[2];
+    int pair[2], fds[LAUNCH_FDS];
+    unsigned n;
 
     *ret_step = NULL; /* what comes now is no step, or the keeper names it itself */
     if (find_runner(l->runner, sizeof(l->runner), e) < 0 ||
         beside_find("retort-keeper", "retort-keeper", program, sizeof(program), e) < 0 ||
-        msg_pair(pair, e) < 0)
+        launch_put(l, &b, fds, &n, e) < 0 || msg_pair(pair, e) < 0)
         return -1;
     cleanup_fd int mine = pair[0], its = pair[1];
     if (spawn(program, its, &k->program, e) < 0)
         return -1;
     fd_close(&its);
-    if (tell(mine, l, e) < 0 || await_keeper(mine, k, e) < 0)
+    if (msg_send(mine, &b, fds, n, e) < 0 || await_keeper(mine, k, e) < 0)
         return -1;
     k->fd = fd_steal(&mine);
     return 0;
@@ -283,11 +277,13 @@ int keeper_start(const struct keeper_options *o, struct keeper *ret, struct err 
 void keeper_stop(struct keeper *k)
 {
     struct launch *l = k->ground;
+    struct pollfd end = {.fd = k->pidfd, .events = POLLIN};
 
     if (k->pidfd >= 0)
         pidfd_send_signal(k->pidfd, SIGKILL, NULL, 0); /* all that it keeps dies with it */
-    else if (k->program > 0)
-        kill(k->program, SIGKILL); /* and a keeper that it has not let go yet */
+    while (k->pidfd >= 0 && poll(&end, 1, -1) < 0 && errno == EINTR)
+        ;
+    /* It ends when the keeper has, or when it sees our socket's end before there is one. */
     while (k->program > 0 && waitpid(k->program, NULL, 0) < 0 && errno == EINTR)
         ;
     cgroup_ground_remove(&l->cgroups);

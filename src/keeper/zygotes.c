@@ -106,8 +106,6 @@ _Noreturn static void become_zygote(struct state *s, unsigned environment, int c
         goto failed;
     log = STDERR_FILENO; /* its old number is closed with the rest, or is somebody else's by now */
     close_range(ZYGOTE_FILTER_FD + 1, ~0U, 0);
-    for (int sig = 1; sig < NSIG; sig++)
-        signal(sig, SIG_DFL);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -200,7 +198,7 @@ int zygote_start(struct state *s, unsigned environment, struct err *e)
         return err_set(e, errno, "pipe");
     log_in = pair[0];
     log_out = pair[1];
-    pid_t pid = _Fork(); /* see inherit.h */
+    pid_t pid = fork();
     if (pid < 0)
         return err_set(e, errno, "cannot fork the zygote");
     if (pid == 0)

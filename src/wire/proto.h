@@ -120,9 +120,9 @@ enum keeper_msg {
     KEEPER_DESTROYED = 19, /* u32 box */
     KEEPER_STATE = 20,     /* u32 req, u32 boxes, u32 ready, u32 blank, u32 zygote pid, u32 zygotes
                               started */
-    KEEPER_BORN = 23,      /* the first message, from its program: u32 pid; fd: its pidfd */
-    KEEPER_STANDS = 21,    /* the second: it is ready for requests */
+    KEEPER_STANDS = 21,    /* the second message: it is ready for requests */
     KEEPER_GONE = 22,      /* text why: the keeper cannot go on */
+    KEEPER_BORN = 23,      /* the first message, from its program: u32 pid; fd: its pidfd */
 };
 
 /* How a box's use is measured, by descriptors of its cgroup's files, in order:

@@ -36,15 +36,10 @@
 #include "zygote/image.h"
 #include "zygote/pages.h"
 
-#define PAGE ((uintptr_t)4096)
+#define PAGE PAGES_SIZE
 #define HOT_MAX 1536 /* pages: 6 MiB, within what an ordinary user may pin */
 #define RANGES_MAX 128
 #define REHEARSAL_S 10 /* then it is ended */
-
-/* From /proc/self/pagemap. */
-#define PRESENT (UINT64_C(1) << 63)
-#define OF_FILE (UINT64_C(1) << 61)
-#define ONLY_HERE (UINT64_C(1) << 56)
 
 struct range {
     uintptr_t begin, end;
@@ -88,34 +83,35 @@ static void note_ranges(struct notes *n)
 
 /* ---- in the rehearsal ---- */
 
+struct looking {
+    struct notes *notes;
+    unsigned range;
+};
+
 /* False: these are no longer few. */
-static bool note_page(struct notes *n, unsigned range, uintptr_t address, uint64_t entry)
+static bool note_page(void *ctx, uintptr_t address, uint64_t entry)
 {
-    if ((entry & (PRESENT | OF_FILE | ONLY_HERE)) != (PRESENT | ONLY_HERE))
+    const struct looking *l = ctx;
+    struct notes *n = l->notes;
+
+    if ((entry & (PAGES_PRESENT | PAGES_OF_FILE | PAGES_ONLY_HERE)) !=
+        (PAGES_PRESENT | PAGES_ONLY_HERE))
         return true; /* it shares it with the zygote */
     if (n->n_hot == HOT_MAX)
         return false;
     n->hot[n->n_hot].address = address;
-    n->hot[n->n_hot++].range = range;
+    n->hot[n->n_hot++].range = l->range;
     return true;
 }
 
 static void note_pages(struct notes *n)
 {
-    uint64_t entries[512];
-
     cleanup_fd int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+
     for (unsigned r = 0; r < n->n_ranges; r++) {
-        uintptr_t at = n->ranges[r].begin, end = n->ranges[r].end;
-        while (at < end) {
-            size_t want = (end - at) / PAGE < 512 ? (end - at) / PAGE : 512;
-            ssize_t got = pread(pagemap, entries, want * 8, (off_t)(at / PAGE * 8));
-            if (got < 8)
-                return;
-            for (size_t i = 0; i < (size_t)got / 8; i++, at += PAGE)
-                if (!note_page(n, r, at, entries[i]))
-                    return;
-        }
+        struct looking l = {n, r};
+        if (!pages_walk(pagemap, n->ranges[r].begin, n->ranges[r].end, note_page, &l))
+            return;
     }
     n->complete = true;
 }

@@ -1,4 +1,4 @@
-/* image: see image.h. Runs in the zygote, before its first fork. */
+/* image: see image.h. Runs in the zygote, before its first fork; image_forget in forks. */
 #include "zygote/image.h"
 
 #include <inttypes.h>
@@ -11,11 +11,6 @@
 #include "zygote/pages.h"
 
 #define NAME "retort-zygote"
-#define PAGE ((uintptr_t)4096)
-
-/* From /proc/self/pagemap. */
-#define PRESENT (UINT64_C(1) << 63)
-#define OF_FILE (UINT64_C(1) << 61)
 
 void image_open(struct image *i)
 {
@@ -73,31 +68,32 @@ bool image_show(struct image *i, uintptr_t begin, uintptr_t end, int rights)
 }
 
 /* Those that were written to are no longer the file's, and stay. */
+static bool forget(void *ctx, uintptr_t address, uint64_t entry)
+{
+    uintptr_t *run = ctx; /* where a row of the file's begins; 0: nowhere */
+    const uint64_t files = PAGES_PRESENT | PAGES_OF_FILE;
+
+    if ((entry & files) == files) {
+        *run = *run ? *run : address;
+    } else if (*run) {
+        madvise((void *)*run, address - *run, MADV_DONTNEED);
+        *run = 0;
+    }
+    return true;
+}
+
 static void forget_between(int pagemap, uintptr_t begin, uintptr_t end)
 {
-    static uint64_t entries[512];
-    uintptr_t run = 0; /* where one of the file's begins; 0: nowhere */
+    uintptr_t run = 0;
 
-    for (uintptr_t at = begin; at < end;) {
-        size_t want = (end - at) / PAGE < 512 ? (end - at) / PAGE : 512;
-        ssize_t got = pread(pagemap, entries, want * 8, (off_t)(at / PAGE * 8));
-        if (got < 8)
-            return;
-        for (size_t i = 0; i < (size_t)got / 8; i++, at += PAGE) {
-            bool files = (entries[i] & (PRESENT | OF_FILE)) == (PRESENT | OF_FILE);
-            if (!files && run)
-                madvise((void *)run, at - run, MADV_DONTNEED);
-            run = !files ? 0 : run ? run : at;
-        }
-    }
-    if (run)
-        madvise((void *)run, end - run, MADV_DONTNEED);
+    if (pages_walk(pagemap, begin, end, forget, &run))
+        forget(&run, end, 0);
 }
 
 void image_forget(int pagemap)
 {
     char line[512];
-    FILE *maps = fopen("/proc/self/maps", "re");
+    FILE *maps = pagemap < 0 ? NULL : fopen("/proc/self/maps", "re");
 
     while (maps && fgets(line, sizeof(line), maps)) {
         uintptr_t begin, end;

@@ -45,7 +45,8 @@
 #define FORK_TRIES 100
 #define FORK_PAUSE_US 10000
 #define PATIENCE_MS 6000
-#define REST_MS 50       /* until one that waits looks for what it shares */
+#define REST_MS                                                                                    \
+    50 /* until one that waits looks for what it shares, and forgets what it looked at */
 #define BRANCH_SEED 2568 /* bytes: see SEEDED in reseed.py */
 #define FILES_MS 60000   /* while init copies what has changed in the workspace */
 
@@ -289,7 +290,7 @@ static bool sleep_on(struct own *o)
 
     for (;; msg_done(&in)) {
         /* It takes a millisecond, for which init and the live one have a better use at first. */
-        if (!o->looked && poll(&line, 1, REST_MS) == 0) {
+        if ((!o->looked || o->pagemap >= 0) && poll(&line, 1, REST_MS) == 0) {
             look_for_shared(o);
             image_forget(o->pagemap);
             fd_close(&o->pagemap);

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define LEFTOVER_MIN ((uintptr_t)64 << 10) /* below this a mapping more costs more than its pages */
 #define LEFTOVERS_MAX 64
@@ -153,4 +154,21 @@ void pages_settle(struct image *image)
     fclose(maps);
     for (unsigned i = 0; i < leftovers.n; i++)
         image_take(image, leftovers.list[i].begin, leftovers.list[i].end);
+}
+
+bool pages_walk(int pagemap, uintptr_t begin, uintptr_t end,
+                bool (*see)(void *ctx, uintptr_t address, uint64_t entry), void *ctx)
+{
+    uint64_t entries[512]; /* on the stack: static memory may be what is looked at */
+
+    for (uintptr_t at = begin; at < end;) {
+        size_t left = (end - at) / PAGES_SIZE, want = left < 512 ? left : 512;
+        ssize_t got = pread(pagemap, entries, want * 8, (off_t)(at / PAGES_SIZE * 8));
+        if (got < 8)
+            return false;
+        for (size_t i = 0; i < (size_t)got / 8; i++, at += PAGES_SIZE)
+            if (!see(ctx, at, entries[i]))
+                return false;
+    }
+    return true;
 }

@@ -129,10 +129,13 @@ static pid_t fork_python(int pid_namespace, int cgroup_fd)
     sigprocmask(SIG_BLOCK, &all, &before);
     /* When the go-between is gone we are woken, often on the processor that the new process has just begun on: as
      * a batch job we do not take it away. */
-    sched_setscheduler(0, SCHED_BATCH, &plain);
+    bool usual = sched_getscheduler(0) == SCHED_OTHER;
+    if (usual)
+        sched_setscheduler(0, SCHED_BATCH, &plain);
     pid_t pid = fork_into(pid_namespace, cgroup_fd);
     int saved = errno;
-    sched_setscheduler(0, SCHED_OTHER, &plain);
+    if (usual)
+        sched_setscheduler(0, SCHED_OTHER, &plain);
     if (pid == 0)
         PyOS_AfterFork_Child();
     sigprocmask(SIG_SETMASK, &before, NULL);

@@ -383,6 +383,13 @@ class Forks(api.Case):
         child = "pid = os.fork()\nif pid == 0: os._exit(len(seen) == 2 and seen[1] == (True, True))\n"
         self.assertEqual(api.result(s.cell(child + "os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])")), "1")
 
+    def test_what_is_registered_meanwhile(self):
+        s = self.session()
+        s.cell(HANDLERS + "late = []\nos.register_at_fork(after_in_child=lambda: late or "
+               "late.append(os.register_at_fork(after_in_child=lambda: seen.append('late'))))")
+        self.assertIn("restored_to", s.cell("os._exit(1)"))
+        self.assertEqual(api.result(s.cell("len(handlers) - whole, threading._after_fork in handlers")), "(2, True)")
+
     def test_threads(self):
         s = self.session()
         s.cell(HANDLERS + "wait = threading.Event()\nthreading.Thread(target=wait.wait, daemon=True).start()")

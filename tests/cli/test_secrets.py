@@ -21,7 +21,7 @@ def memory_has(pid, text):
         with open(f"/proc/{pid}/maps") as f:
             maps = [re.match(r"(\w+)-(\w+) r", line) for line in f if "[v" not in line]
         mem = open(f"/proc/{pid}/mem", "rb")
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False  # it has ended meanwhile
     with mem:
         for found in filter(None, maps):

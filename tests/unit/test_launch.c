@@ -40,6 +40,22 @@ static int send_over(const struct launch *l, struct err *e)
     return r;
 }
 
+/* The program has it as long as it runs; a test does not. */
+static void forget(void)
+{
+    struct environment *all = (struct environment *)got.options.environments;
+
+    for (unsigned i = 0; i < got.options.n_environments; i++) {
+        free(all[i].name);
+        free(all[i].python);
+        free(all[i].preload);
+        free(all[i].wheels);
+        for (unsigned k = 0; k < ENVIRONMENT_PATHS && all[i].paths[k]; k++)
+            free(all[i].paths[k]);
+        all[i] = (struct environment){0};
+    }
+}
+
 static ino_t which(int fd)
 {
     struct stat st;
@@ -109,6 +125,7 @@ static void all_of_it_arrives(void **unused)
     assert_false(got.cgroups.stepped_aside);
     assert_int_equal(which(got.cgroups.dirs[0]), which(l.cgroups.dirs[0]));
     assert_int_equal(which(got.cgroups.parents[0]), which(l.cgroups.parents[0]));
+    forget();
 }
 
 /* An ordinary user's has no descriptors at all. */
@@ -126,6 +143,7 @@ static void what_is_not_there_is_not_there(void **unused)
     assert_int_equal(got.uid_lock, -1);
     assert_int_equal(got.device_sets, -1);
     assert_int_equal(got.cgroups.n_dirs, 0);
+    forget();
 }
 
 static void what_does_not_fit_is_refused(void **unused)
@@ -153,9 +171,13 @@ static void another_version_is_refused(void **unused)
     struct err e = {0};
     (void)unused;
 
-    m = (struct msg){.type = KEEPER_LAUNCH, .data = "\1\2\3", .len = 3};
+    m = (struct msg){.type = KEEPER_LAUNCH,
+                     .data = "\5\0\0\0"
+                             "0.0.9",
+                     .len = 9};
     assert_int_equal(launch_get(&m, &got, &e), -1);
-    assert_string_equal(e.text, "retort-keeper and retort are not of the same version");
+    assert_string_equal(e.text,
+                        "retort-keeper and retort are not of the same version; install both again");
 }
 
 int main(void)

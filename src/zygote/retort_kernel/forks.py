@@ -12,7 +12,13 @@ import gc
 import logging
 import random
 import threading
+from collections import deque
+from functools import partial
+from itertools import repeat
+from operator import setitem
 from sys import _current_frames
+
+NOTHING = partial(deque, (), 0)
 
 _changed = []  # a list of Python's, all that is in it, and what stays there in the zygote
 _needless = []  # a list of Python's, and those of the libraries' handlers in it that one thread can do without
@@ -65,16 +71,14 @@ def put_back():
 
 
 def spare():
-    """Before a session's own fork. What it returns is for unspare()."""
+    """Before a session's own fork: two functions, which take those handlers out and put them back, in both
+    processes. Each is one call of C's, so that no signal's handler, which may raise, comes in between: half of
+    them would be a lock that is held for ever. What has been registered meanwhile stays, behind the others."""
     if len(_current_frames()) > 1:
-        return ()
-    before = [(handlers, handlers[:]) for handlers, _ in _needless]
-    for handlers, spared in _needless:
-        handlers[:] = _without(spared, handlers)
-    return before
-
-
-def unspare(before):
-    """In both processes, with all that the user has registered."""
-    for handlers, whole in before:
-        handlers[:] = whole
+        return NOTHING, NOTHING
+    places = [(handlers, at, handler) for handlers, spared in _needless for at, handler in enumerate(handlers)
+              if any(handler is each for each in spared)]
+    lists = [handlers for handlers, _ in _needless]
+    without = [_without(spared, handlers) for handlers, spared in _needless]
+    return (partial(deque, map(setitem, lists, repeat(slice(None)), without), 0),
+            partial(deque, map(list.insert, *zip(*places)) if places else (), 0))

@@ -13,7 +13,7 @@ from threading import enumerate as threads
 from threading import main_thread
 from time import sleep
 
-from .forks import spare, unspare
+from .forks import NOTHING, spare
 from .frames import NEW_FILES, UNDOABLE
 from .reseed import reseed_branch
 
@@ -158,15 +158,16 @@ class Points:
                 self.unsafe = due
             return False
         lost = lost_now()
-        state = unless_broken(getstate)  # Python seeds `random` anew after every fork
-        handlers = spare()
+        state = unless_broken(getstate)  # Python seeds `random` anew after a fork
+        take_out, put_back = unless_broken(spare) or (NOTHING, NOTHING)
         try:
+            take_out()
             for _ in range(TRIES):
                 woken = self.keep(due, lost)
                 if woken is not False:
                     break
         finally:
-            unspare(handlers)
+            put_back()
         if woken is not False:
             self.kept = due
         if woken is True or woken is False:

@@ -45,14 +45,22 @@ def reseed_branch(seed):
     """In a fork of a session that is another from now on, and in the one that waits with its first state: what can be
     the same in both comes of the seed (bytes), and the rest of the system."""
     for name, forget in FORGOTTEN.items():
-        if name in sys.modules:
-            forget(sys.modules[name])
+        _unless_broken(forget, name)
     for name, (size, seed_with) in SEEDED.items():
         part, seed = seed[:size], seed[size:]
-        if name in sys.modules:
-            seed_with(sys.modules[name], part)
-    if "ssl" in sys.modules:
-        _add_entropy(sys.modules["ssl"])
+        _unless_broken(seed_with, name, part)
+    _unless_broken(_add_entropy, "ssl")
+
+
+def _unless_broken(act, name, *args):
+    """To a module, if it is there. The user may have put something else in its place, and the others are still to
+    differ."""
+    try:
+        module = sys.modules.get(name)
+        if module is not None:
+            act(module, *args)
+    except Exception:
+        pass
 
 
 def _add_entropy(ssl):
