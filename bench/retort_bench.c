@@ -494,11 +494,12 @@ static const struct {
 
 static _Noreturn void usage(void)
 {
-    fprintf(stderr, "usage: retort_bench fresh|cell [--pool N] [--n N] [--rounds N] [--gap-ms N]\n"
-                    "       retort_bench churn [--pool N] [--seconds N] [--inflight N] [--rounds N]\n"
-                    "       retort_bench many|memory [--pool N] [--n N]\n"
-                    "       retort_bench code\n"
-                    "and for all: [--preload MODULES|usual]\n");
+    fprintf(stderr,
+            "usage: retort_bench fresh|cell [--pool N] [--n N] [--rounds N] [--gap-ms N]\n"
+            "       retort_bench churn [--pool N] [--seconds N] [--inflight N] [--rounds N]\n"
+            "       retort_bench many|memory [--pool N] [--n N]\n"
+            "       retort_bench code\n"
+            "and for all: [--preload MODULES|usual]\n");
     exit(2);
 }
 

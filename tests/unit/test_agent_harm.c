@@ -240,10 +240,8 @@ static void protocols_have_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_types_do_no_harm),
-        cmocka_unit_test(depth_and_width_do_no_harm),
-        cmocka_unit_test(what_is_kept_is_bounded),
-        cmocka_unit_test(what_goes_back_is_bounded),
+        cmocka_unit_test(wrong_types_do_no_harm),  cmocka_unit_test(depth_and_width_do_no_harm),
+        cmocka_unit_test(what_is_kept_is_bounded), cmocka_unit_test(what_goes_back_is_bounded),
         cmocka_unit_test(protocols_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
