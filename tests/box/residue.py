@@ -95,6 +95,20 @@ class Residue:
         repl.process.wait()
         return []
 
+    def unswept(self, number):
+        """A session whose sweeper was killed: it goes on, and its owner clears up."""
+        repl = self.repl()
+        try:
+            repl.cell("x = 1", 30 * drive.slow)
+            sweepers = [pid for pid in processes.descendants(repl.process.pid) if processes.name(pid) == "retort-sweeper"]
+            for pid in sweepers:
+                os.kill(pid, signal.SIGKILL)
+            repl.cell("x", 30 * drive.slow)
+        except (TimeoutError, EOFError, OSError) as e:
+            return [f"without a sweeper: {e}"]
+        complaints = [] if len(sweepers) == 1 else [f"there were {len(sweepers)} sweepers"]
+        return complaints if repl.end() is not None else [*complaints, "did not end"]
+
     def run_once(self, number):
         """`retort run`, ended by itself, by SIGTERM, SIGINT or SIGHUP."""
         code = CELLS[number % 3] if number % 2 else "import time; time.sleep(100)"
@@ -244,6 +258,7 @@ def main():
             residue.sees_everything()
         residue.round("a session ended", residue.session, options.sessions)
         residue.round("retort killed with -9", residue.killed, options.kills)
+        residue.round("a session without its sweeper", residue.unswept, options.kills // 3)
         residue.round("retort run, half of them stopped by a signal", residue.run_once, options.runs)
         residue.round(f"{options.boxes} boxes in one keeper", residue.one_keeper, min(1, options.boxes))
         residue.round(f"{options.boxes} deaths in one session", residue.one_session, min(1, options.boxes))

@@ -18,6 +18,13 @@ def number_within(pid):
     return 0
 
 
+def name(pid):
+    """What it calls itself; "" when it is gone."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/comm") as f:
+        return f.read().strip()
+    return ""
+
+
 def children(pid):
     found = set()
     with contextlib.suppress(OSError):
