@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "box/box.h"
+#include "init/usage.h"
 #include "wire/fields.h"
 #include "wire/proto.h"
 
@@ -150,16 +151,12 @@ bool points_dying(const struct points *p)
 }
 
 /* Does not change any more when it has a score: see sleep_on in zygote/keep.c. */
-static uint64_t resident(pid_t pid)
+static uint64_t resident(const struct point *x)
 {
-    char path[32], text[128];
-    struct err ignored;
+    char pid[16];
 
-    snprintf(path, sizeof(path), "/proc/%d/statm", pid);
-    if (fd_get_text(AT_FDCWD, path, text, sizeof(text), &ignored) < 0)
-        return 0;
-    const char *second = strchr(text, ' ');
-    return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+    snprintf(pid, sizeof(pid), "%d", x->pid);
+    return usage_resident(pid);
 }
 
 /* The kernel ends first what has the largest sum of its resident memory and its score, in thousandths of the limit:
@@ -169,7 +166,7 @@ static unsigned score_after(const struct points *p, unsigned i)
     if (i == 0)
         return OLDEST_SCORE;
     const struct point *older = &p->list[i - 1];
-    uint64_t its = resident(p->list[i].pid), olders = resident(older->pid);
+    uint64_t its = resident(&p->list[i]), olders = resident(older);
     uint64_t more = its > olders ? its - olders : 0;
     double part = p->memory == LIMIT_NONE ? 0 : (double)more / (double)p->memory * 1000;
     double score = older->score - part - SCORE_STEP;

@@ -28,6 +28,16 @@ static int read_proc(const char *pid, const char *file, char *ret, size_t size)
     return fd_get_text(AT_FDCWD, path, ret, size, &ignored);
 }
 
+uint64_t usage_resident(const char *pid)
+{
+    char text[128];
+
+    if (read_proc(pid, "statm", text, sizeof(text)) < 0)
+        return 0;
+    const char *second = strchr(text, ' ');
+    return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
 static uint64_t memory_at(const char *place)
 {
     char text[2048];
@@ -37,12 +47,7 @@ static uint64_t memory_at(const char *place)
         if (pss)
             return strtoull(pss + 5, NULL, 10) * 1024;
     }
-    if (read_proc(place, "statm", text, sizeof(text)) == 0) {
-        const char *resident = strchr(text, ' ');
-        if (resident)
-            return strtoull(resident, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
-    }
-    return 0;
+    return usage_resident(place);
 }
 
 /* A process whose first thread has ended shows nothing at its own place; its other threads do. */

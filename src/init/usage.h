@@ -15,6 +15,9 @@ struct usage {
 /* Is this one, by the number that we see, in a branch of this box? It has a number of its own there. */
 bool usage_of_branch(const char *pid);
 
+/* Bytes of its memory that are there, shared ones too; 0: it is gone. */
+uint64_t usage_resident(const char *pid);
+
 /* Look once, and update. `pids` is how many threads the user's processes may have in all; those that wait are
  * among them, as for the kernel. */
 void usage_sample(struct usage *u, uint64_t pids, const struct points *waiting);

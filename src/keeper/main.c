@@ -125,26 +125,27 @@ _Noreturn static void sweep(struct launch *l, pid_t keeper)
     _exit(0);
 }
 
-/* The keeper, which has its ids and is in its cgroup; or 0, and the owner has been told why. */
+/* The keeper, with its ids and in its cgroup. It goes on when it finds a byte in *ret_go. */
 static pid_t make_keeper(struct launch *l, int *ret_go, int *ret_pidfd)
 {
+    const char *failed = NULL;
     struct err e = {0};
+    pid_t pid = 0;
     int go[2];
 
     if (pipe2(go, O_CLOEXEC) < 0) {
         err_set(&e, errno, "cannot make a pipe");
-        keeper_tell_failed(NULL, &e);
-        return 0;
-    }
-    *ret_go = go[1];
-    pid_t pid = clone_keeper(l, go, ret_pidfd, &e);
-    const char *failed = pid < 0                                         ? "keeper-namespaces"
-                         : map_keeper(pid, l, &e) < 0                    ? "keeper-identity"
-                         : cgroup_ground_enter(&l->cgroups, pid, &e) < 0 ? "keeper-cgroup"
-                                                                         : NULL;
-    close(go[0]);
-    if (!failed)
+    } else if (pid = clone_keeper(l, go, ret_pidfd, &e), pid < 0) {
+        failed = "keeper-namespaces";
+    } else if (map_keeper(pid, l, &e) < 0) {
+        failed = "keeper-identity";
+    } else if (cgroup_ground_enter(&l->cgroups, pid, &e) < 0) {
+        failed = "keeper-cgroup";
+    } else {
+        close(go[0]);
+        *ret_go = go[1];
         return pid;
+    }
     keeper_tell_failed(failed, &e);
     give_up(l, pid);
 }
@@ -169,7 +170,7 @@ int main(void)
     pid_t pid = make_keeper(&l, &go, &pidfd);
     /* A keeper that has died meanwhile is no reader of this pipe. */
     signal(SIGPIPE, SIG_IGN);
-    if (pid == 0 || tell_born(pid, pidfd, &e) < 0 || write(go, "", 1) != 1)
+    if (tell_born(pid, pidfd, &e) < 0 || write(go, "", 1) != 1)
         give_up(&l, pid);
     close(go);
     close(pidfd);

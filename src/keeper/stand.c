@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -14,8 +13,6 @@
 #include "box/identity.h"
 #include "box/steps.h"
 #include "keeper/state.h"
-#include "wire/fields.h"
-#include "wire/proto.h"
 
 struct standing {
     struct launch *launch;

@@ -222,7 +222,7 @@ bool zygote_died(struct state *s, pid_t pid, int status);
 
 /* The keeper from its first moment, in its namespaces. A byte in `go`: its ids are mapped. */
 _Noreturn void keeper_stand(struct launch *l, int go);
-/* Tell the owner, before there is one, why there is none. No step: NULL. */
+/* Tell the owner why there will be no keeper. `step` may be NULL: it was none. */
 void keeper_tell_failed(const char *step, const struct err *why);
 /* And when it has its ids and its root. */
 _Noreturn void keeper_run(struct state *s, int owner_fd);

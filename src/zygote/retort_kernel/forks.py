@@ -20,8 +20,9 @@ from sys import _current_frames
 
 NOTHING = partial(deque, (), 0)
 
-_changed = []  # a list of Python's, all that is in it, and what stays there in the zygote
-_needless = []  # a list of Python's, and those of the libraries' handlers in it that one thread can do without
+# Of each of Python's lists: itself, all that is in it, what stays there in the zygote, and those handlers of libraries
+# that a session of one thread can do without.
+_lists = []
 
 
 def prepare(*ours):
@@ -47,8 +48,8 @@ def _list_with(handler):
 
 def _note(handlers, needless, ours=()):
     spared = [each for each in handlers if _is_one_of(needless, each)]
-    _needless.append((handlers, spared))
-    _changed.append((handlers, handlers[:], _without(spared, [each for each in handlers if not _is_one_of(ours, each)])))
+    needed = [each for each in _without(spared, handlers) if not _is_one_of(ours, each)]
+    _lists.append((handlers, handlers[:], needed, spared))
 
 
 def _is_one_of(known, handler):
@@ -61,12 +62,12 @@ def _without(spared, handlers):
 
 
 def set_aside():
-    for handlers, _, needed in _changed:
+    for handlers, _, needed, _ in _lists:
         handlers[:] = needed
 
 
 def put_back():
-    for handlers, whole, _ in _changed:
+    for handlers, whole, _, _ in _lists:
         handlers[:] = whole
 
 
@@ -76,9 +77,9 @@ def spare():
     them would be a lock that is held for ever. What has been registered meanwhile stays, behind the others."""
     if len(_current_frames()) > 1:
         return NOTHING, NOTHING
-    places = [(handlers, at, handler) for handlers, spared in _needless for at, handler in enumerate(handlers)
-              if any(handler is each for each in spared)]
-    lists = [handlers for handlers, _ in _needless]
-    without = [_without(spared, handlers) for handlers, spared in _needless]
+    lists = [handlers for handlers, *_ in _lists]
+    without = [_without(spared, handlers) for handlers, *_, spared in _lists]
+    places = [(handlers, at, each) for handlers, *_, spared in _lists for at, each in enumerate(handlers)
+              if any(each is one for one in spared)]
     return (partial(deque, map(setitem, lists, repeat(slice(None)), without), 0),
             partial(deque, map(list.insert, *zip(*places)) if places else (), 0))
