@@ -123,6 +123,14 @@ class Fork(api.Case):
         self.assertEqual((cell["status"], cell["restored_to"]), ("crashed", 1))
         self.assertEqual(api.result(branch.cell("x")), "1")
 
+    def test_random_numbers_with_a_module_that_is_none(self):
+        """As a program blocks an import, and worse."""
+        for broken in ("uuid", "tempfile", "numpy.random"):
+            with self.subTest(broken=broken):
+                self.s.cell(f"import random, sys, {broken}; random.seed(1); sys.modules['{broken}'] = 5")
+                drawn = [api.result(branch.cell("random.random()")) for branch in self.fork(count=2)]
+                self.assertEqual(len({*drawn, api.result(self.s.cell("random.random()"))}), 3, drawn)
+
     def test_its_first_cell_dies_after_random_numbers(self):
         """What waits with a branch's first state was made before the branch had its own."""
         self.s.cell("import random, numpy, os, multiprocessing.process\nnumpy.random.seed(1); numpy.random.randn()")

@@ -397,11 +397,13 @@ class Forks(api.Case):
         self.assertEqual(api.result(s.cell("threading.active_count()")), "1")
 
     def test_random_numbers_go_on(self):
-        s = self.session()
-        s.cell("import os, random; random.seed(5); random.random()")
-        expected = api.result(s.cell("random.random()"))
-        s.client.post(s.path + "/rollback", to=1)
-        self.assertEqual(api.result(s.cell("random.random()")), expected)
+        for thread in ("", "import threading; threading.Thread(target=threading.Event().wait, daemon=True).start(); "):
+            with self.subTest(thread=thread):
+                s = self.session()
+                s.cell(thread + "import os, random; random.seed(5); random.random()")
+                expected = api.result(s.cell("random.random()"))
+                s.client.post(s.path + "/rollback", to=1)
+                self.assertEqual(api.result(s.cell("random.random()")), expected)
 
 
 WAITING = "import os; sum(p.isdigit() and 128 <= int(p) < 256 for p in os.listdir('/proc'))"
