@@ -122,10 +122,11 @@ def start_group(group):
     return counts
 
 
-def run_all(options, here, depth):
-    """Every group below `here`; the first `depth` parts of a test's name are its group's. What each told."""
+def run_all(options, here, depth, files=("test_*.py",)):
+    """Every group in these files below `here`; the first `depth` parts of a test's name are its group's. What each
+    told."""
     loader = unittest.TestLoader()
-    tests = list(flat(loader.discover(here, "test_*.py")))
+    tests = [test for pattern in files for test in flat(loader.discover(here, pattern))]
     if loader.errors:  # tests that cannot be read are none that passed
         sys.exit("".join(loader.errors) + f"0 passed, {len(loader.errors)} failed")
     groups = dict.fromkeys(".".join(t.id().split(".")[:depth]) for t in tests if re.search(options.only, t.id()))
