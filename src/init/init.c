@@ -52,15 +52,17 @@ static void say_failed(int setup, const char *step, const struct err *why)
     msg_send(setup, &b, NULL, 0, &ignored);
 }
 
-/* With the namespaces that it has made, for the kernel process. */
+/* With the workspace, for its owner, who can count what is in it by such a descriptor and nothing else; and with the
+ * namespaces that it has made, for the kernel process. */
 static void say_done(int setup, struct box_init *b)
 {
     cleanup_buf struct buf m = {0};
-    const int fds[] = {b->network_fd, b->cgroup_fd};
+    cleanup_fd int workspace = open(BOX_WORKSPACE, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const int fds[] = {b->network_fd, workspace, b->cgroup_fd};
     struct err e;
 
     msg_begin(&m, SETUP_DONE);
-    if (msg_send(setup, &m, fds, b->branch ? 2 : 1, &e) < 0)
+    if (workspace < 0 || msg_send(setup, &m, fds, b->branch ? 3 : 2, &e) < 0)
         _exit(1); /* the keeper is gone */
     fd_close(&b->network_fd);
     if (b->branch)
@@ -301,9 +303,9 @@ _Noreturn static void loop(struct init *in)
             points_hear(&in->points);
             requests_tell_restored(in);
         }
-        serve_lends(in);
         if (fds[0].revents)
             requests_serve(in);
+        serve_lends(in); /* the state may be kept by now, or said to be the same */
         transfers_move(&in->transfers, fds + FIXED, moving, requests_transfer_over, in);
     }
 }

@@ -306,21 +306,6 @@ static void on_failed(struct points *p, struct fields *f, const struct msg *m)
         close_range_of_pids(p);
 }
 
-static void on_same(struct points *p, struct fields *f, const struct msg *m)
-{
-    uint32_t n = fields_get_u32(f);
-
-    if (!fields_end(f) || m->from != p->live || p->n == 0 || n <= p->list[p->n - 1].up_to)
-        return;
-    struct point *x = &p->list[p->n - 1];
-    if (x->gone_back && n > x->up_to + 1) {
-        x->undone_from = x->up_to + 1;
-        x->undone_to = n - 1;
-    }
-    x->gone_back = false;
-    x->up_to = n;
-}
-
 /* With a number that no guest can signal, as those that wait have. */
 static pid_t fork_holder(void *ctx)
 {
@@ -420,8 +405,6 @@ void points_hear(struct points *p)
         on_waits(p, &f, &m);
     else if (r > 0 && m.type == LINE_FAILED)
         on_failed(p, &f, &m);
-    else if (r > 0 && m.type == LINE_SAME)
-        on_same(p, &f, &m);
     msg_done(&m);
 }
 
@@ -513,6 +496,7 @@ static int ask_for_successor(struct points *p, struct err *e)
     if (setsockopt(line, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
         return err_set(e, errno, "setsockopt");
     msg_begin(&b, WAITING_WAKE);
+    fields_put_u32(&b, p->list[p->n - 1].up_to);
     if (msg_try_send(p->list[p->n - 1].line, &b, ends.far, WAITING_FDS, e) < 0)
         return -1;
     fd_close(&p->line);
@@ -561,6 +545,25 @@ int points_find(const struct points *p, uint32_t n)
         if (n == POINT_NEWEST || point_has(&p->list[i], n))
             return (int)i;
     return -1;
+}
+
+void points_same(struct points *p, uint32_t of, uint32_t from, uint32_t to)
+{
+    int found = points_find(p, of);
+    unsigned next = (unsigned)found + 1;
+
+    /* The interpreter says it, through the owner: what it says may be wrong, but not turn their order round. It is
+     * late where the next state is kept already. */
+    if (found < 0 || from > to || from <= p->list[found].up_to ||
+        (next < p->n && to >= p->list[next].n))
+        return;
+    struct point *x = &p->list[found];
+    if (x->gone_back && from > x->up_to + 1) {
+        x->undone_from = x->up_to + 1;
+        x->undone_to = from - 1;
+    }
+    x->gone_back = false;
+    x->up_to = to;
 }
 
 int points_wake(struct points *p, uint32_t n, struct err *e)

@@ -78,6 +78,8 @@ int points_tick(struct points *p);
 bool point_has(const struct point *x, uint32_t n);
 /* Which of them has the state after this cell (POINT_NEWEST: the newest), or -1. */
 int points_find(const struct points *p, uint32_t n);
+/* After cells `from` to `to` the state is what it was after `of`. */
+void points_same(struct points *p, uint32_t of, uint32_t from, uint32_t to);
 /* Have it fork a successor; those that are newer go. -1 with ENOENT: there is none. What came of it is told by
  * points_woke, after points_hear or points_tick. */
 int points_wake(struct points *p, uint32_t n, struct err *e);

@@ -282,6 +282,15 @@ static void on_keep(struct init *in, struct fields *f, struct msg *m)
     points_memory(&in->points, memory);
 }
 
+static void on_same(struct init *in, struct fields *f, struct msg *m)
+{
+    fields_get_u32(f);
+    uint32_t of = fields_get_u32(f), from = fields_get_u32(f), to = fields_get_u32(f);
+    (void)m;
+    if (fields_end(f) && of != POINT_NEWEST)
+        points_same(&in->points, of, from, to);
+}
+
 static void on_evictions(struct init *in, struct fields *f, struct msg *m)
 {
     cleanup_buf struct buf b = {0};
@@ -325,6 +334,7 @@ void requests_tell_restored(struct init *in)
 static void on_message(struct init *in, struct msg *m)
 {
     static void (*const handlers[])(struct init *, struct fields *, struct msg *) = {
+        /* clang-format off */
         [FILE_PUT] = on_put,
         [FILE_PUT_END] = on_put_end,
         [FILE_GET] = on_get,
@@ -337,7 +347,9 @@ static void on_message(struct init *in, struct msg *m)
         [FILE_STATES] = on_points,
         [FILE_POINTS] = on_points,
         [FILE_KEEP] = on_keep,
+        [FILE_SAME] = on_same,
         [FILE_EVICTIONS] = on_evictions,
+        /* clang-format on */
     };
     struct fields f;
 

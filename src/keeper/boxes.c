@@ -77,6 +77,7 @@ static void close_owner_ends(struct box *b)
     fd_close(&b->stdout_fd);
     fd_close(&b->stderr_fd);
     fd_close(&b->files_fd);
+    fd_close(&b->workspace_fd);
     while (b->n_meters > 0)
         fd_close(&b->meters[--b->n_meters]);
 }
@@ -198,10 +199,12 @@ void box_hand_over(struct state *s, struct box *b, bool from_pool)
 {
     cleanup_buf struct buf m = {0};
     enum { CHANNELS = 5 };
-    int fds[CHANNELS + CGROUP_METERS] = {b->cell_out_fd, b->cell_in_fd, b->stdout_fd, b->stderr_fd,
-                                         b->files_fd};
+    int fds[CHANNELS + CGROUP_METERS + 1] = {b->cell_out_fd, b->cell_in_fd, b->stdout_fd,
+                                             b->stderr_fd, b->files_fd};
+    unsigned n = CHANNELS + b->n_meters;
 
     memcpy(fds + CHANNELS, b->meters, sizeof(b->meters));
+    fds[n++] = b->workspace_fd;
     b->phase = BOX_OUT;
     b->requested = false;
     msg_begin(&m, KEEPER_CREATED);
@@ -209,7 +212,7 @@ void box_hand_over(struct state *s, struct box *b, bool from_pool)
     fields_put_u32(&m, b->id);
     fields_put_u8(&m, from_pool);
     fields_put_u8(&m, (uint8_t)s->cgroups.version);
-    owner_tell(s, &m, fds, CHANNELS + b->n_meters);
+    owner_tell(s, &m, fds, n);
     close_owner_ends(b);
     s->refill_at_ms = clock_now_ms() + REFILL_DELAY_MS;
 }

@@ -59,7 +59,8 @@ uint32_t box_setup_recv(struct state *s, struct box *b, struct watch *from, cons
     }
     if (s->in.type == SETUP_DONE && from == &b->init_setup && b->network_fd < 0) {
         b->network_fd = msg_take_fd(&s->in, 0);
-        b->cgroup_fd = msg_take_fd(&s->in, 1);
+        b->workspace_fd = msg_take_fd(&s->in, 1);
+        b->cgroup_fd = msg_take_fd(&s->in, 2);
     }
     if (b->parent && from == &b->init_setup)
         box_branch_hear(s, b, &s->in);
@@ -370,6 +371,7 @@ struct box *box_new(struct state *s, uint32_t environment, const struct limits *
         .stdout_fd = -1,
         .stderr_fd = -1,
         .files_fd = -1,
+        .workspace_fd = -1,
         .network_fd = -1,
         .live_fd = -1,
         .cgroup_fd = -1,

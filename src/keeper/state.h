@@ -71,7 +71,7 @@ struct box {
     bool asked_zygote;                     /* a fork is under way; the answer will come */
     struct watch init_setup, kernel_setup; /* .fd -1 when closed */
     /* the owner's ends, until they are handed over */
-    int cell_out_fd, cell_in_fd, stdout_fd, stderr_fd, files_fd;
+    int cell_out_fd, cell_in_fd, stdout_fd, stderr_fd, files_fd, workspace_fd;
     int meters[CGROUP_METERS];
     unsigned n_meters;
     struct far_ends far;

@@ -207,9 +207,12 @@ static int on_done(struct session *s, struct fields *f)
     uint32_t n = fields_get_u32(f);
     unsigned status = fields_get_u8(f);
     uint32_t exit_code = fields_get_u32(f);
+    uint32_t same_as = fields_get_u32(f);
 
     if (!fields_end(f) || !s->cell || n != s->cell->n || status > DONE_EXIT)
         return -1;
+    if (same_as != STATE_IS_NEW)
+        files_note_same(s, same_as, n);
     channel_drain(s);
     if (!s->closed)
         course_done(s, status, exit_code);

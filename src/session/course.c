@@ -284,13 +284,21 @@ static int64_t settle_time(const struct session *s)
     return us < SETTLE_MAX_US ? (int64_t)us : SETTLE_MAX_US;
 }
 
+/* Nothing that is seen, and nothing that init would have to be asked about: how full it was. */
+static bool left_no_files(const struct session *s)
+{
+    return s->course.done && !s->died && !verdict_no_space(s->cell) &&
+           workspace_still_empty(&s->workspace);
+}
+
 /* What it did to the files; where it is no cell, the next one tells that. False: init is mute. */
 static bool ask_changes(struct session *s)
 {
     struct course *k = &s->course;
 
-    if (s->cell->n == 0)
+    if (s->cell->n == 0 || left_no_files(s))
         return true;
+    workspace_asked(&s->workspace);
     k->changes_req = files_ask(s, FILE_CHANGES);
     k->awaited |= k->changes_req ? AWAIT_CHANGES : 0;
     return k->changes_req != 0;
@@ -407,7 +415,8 @@ void course_restored(struct session *s, uint32_t n, const char *missing, struct 
         k->restored = true;
         k->restored_to = n;
         buf_add_text(&k->missing, missing);
-        s->died = s->broken = false; /* but for what may still come of it */
+        s->died = s->broken = false;    /* but for what may still come of it */
+        workspace_fills(&s->workspace); /* with what it had then */
     }
     course_answer(s, AWAIT_RESTORE);
 }

@@ -38,6 +38,14 @@ static void put_reason(struct err *e, uint32_t error, const char *reason, size_t
         err_set(e, e->code, "the box cannot do it");
 }
 
+static bool some_are_there(const struct cell *c)
+{
+    for (unsigned i = 0; i < c->n_files; i++)
+        if (c->files[i].change != FILE_DELETED)
+            return true;
+    return false;
+}
+
 static int on_done(struct session *s, uint32_t req, struct fields *f)
 {
     uint32_t error = fields_get_u32(f);
@@ -49,6 +57,7 @@ static int on_done(struct session *s, uint32_t req, struct fields *f)
         return -1;
     if (s->cell && req == s->course.changes_req) {
         s->course.changes_req = 0;
+        workspace_told(&s->workspace, error || some_are_there(s->cell));
         course_answer(s, AWAIT_CHANGES);
         return 0;
     }

@@ -9,6 +9,7 @@
  *     course.c   the course of a cell: the state machine below
  *     revive.c   a death while no cell runs
  *     meter.c    what a box has used, from its cgroup
+ *     workspace.c  whether there are files to ask init about
  *     check.c    is it a complete piece of Python?
  *     verdict.c  what to call the end of a cell
  *     requests.c what its owner asks of a box's init
@@ -50,6 +51,7 @@
 #include "session/meter.h"
 #include "session/output.h"
 #include "session/session.h"
+#include "session/workspace.h"
 #include "wire/fields.h"
 #include "wire/frame.h"
 #include "wire/msg.h"
@@ -207,6 +209,7 @@ struct session {
     struct meter_reading usage; /* the last one */
     bool usage_known;           /* init has answered once */
     uint32_t usage_req;         /* 0: none is under way */
+    struct workspace workspace;
 
     uint32_t n_cells;
     uint32_t state_n; /* the cell after which it is what it is now */
@@ -216,6 +219,10 @@ struct session {
     struct course course;
     bool revived;        /* since the last cell */
     struct order *later; /* to begin when that is done */
+
+    struct {
+        uint32_t of, from, to; /* cells; to 0: nothing is to be told */
+    } same;                    /* states, as far as init has not been told yet */
 
     struct file_request *requests;
     struct check_request *checks; /* see check.c */
@@ -382,6 +389,9 @@ bool verdict_no_space(const struct cell *c);
 /* Ask for what a cell's course needs; 0: init cannot be asked. */
 uint32_t files_ask(struct session *s, unsigned type);
 uint32_t files_ask_restore(struct session *s, uint32_t n);
+/* The state after cell n is what it was after cell `of`. init is told with whatever it is asked next. */
+void files_note_same(struct session *s, uint32_t of, uint32_t n);
+void files_tell_same(struct session *s);
 /* Has no answer. */
 void files_tell_keep(struct session *s, unsigned checkpoints);
 struct file_request *request_find(struct session *s, uint32_t req);

@@ -25,7 +25,7 @@
 
 /* ---- sending ---- */
 
-static struct buf *begin(struct session *s, uint32_t type, uint32_t req)
+static struct buf *put_head(struct session *s, uint32_t type, uint32_t req)
 {
     struct buf *b = &s->vessel->frame;
 
@@ -40,6 +40,38 @@ static int post(struct session *s, const int *fd, struct err *e)
     if (s->sources[FROM_FILES].fd < 0)
         return err_set(e, EPIPE, "the box is gone");
     return msg_send(s->sources[FROM_FILES].fd, &s->vessel->frame, fd, fd ? 1 : 0, e);
+}
+
+void files_tell_same(struct session *s)
+{
+    struct err ignored; /* then there is one state less to go back to */
+
+    if (s->same.to == 0)
+        return;
+    struct buf *b = put_head(s, FILE_SAME, vessel_req(s->vessel));
+    fields_put_u32(b, s->same.of);
+    fields_put_u32(b, s->same.from);
+    fields_put_u32(b, s->same.to);
+    s->same.to = 0;
+    post(s, NULL, &ignored);
+}
+
+/* Most cells that change nothing come one after the other, and to wake init for each would cost as much as a tenth of
+ * the cell: nobody needs to know before init is asked for something. */
+void files_note_same(struct session *s, uint32_t of, uint32_t n)
+{
+    if (s->same.to == 0 || s->same.to != of) {
+        files_tell_same(s);
+        s->same.of = of;
+        s->same.from = n;
+    }
+    s->same.to = n;
+}
+
+static struct buf *begin(struct session *s, uint32_t type, uint32_t req)
+{
+    files_tell_same(s);
+    return put_head(s, type, req);
 }
 
 uint32_t files_ask(struct session *s, unsigned type)
@@ -143,6 +175,8 @@ void requests_send_ends(struct session *s)
  * more with that: what was under way when a cell began is news to the next. */
 static void note_new_files(struct file_request *r)
 {
+    if (r->type == FILE_PUT)
+        workspace_fills(&r->session->workspace);
     if ((r->type == FILE_PUT && r->whole) || r->type == FILE_DELETE)
         r->session->new_files = true;
 }

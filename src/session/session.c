@@ -67,6 +67,7 @@ static struct session *session_new(struct vessel *v, const struct limits *limits
                           .ctx = ctx,
                           .state = OPENING,
                           .req = vessel_req(v),
+                          .workspace.fd = -1,
                           .deadline_us = NEVER,
                           .cpu_check_us = NEVER};
     for (unsigned i = 0; i < N_SOURCES; i++)
@@ -106,6 +107,7 @@ struct session *session_branch(struct session *from, const struct session_depart
 
     s->state_n = at->n;
     s->n_cells = at->last > at->n ? at->last : at->n;
+    files_tell_same(from); /* else it may not know the state by this number */
     link_branch(s, from->box, at);
     return s;
 }
@@ -148,11 +150,13 @@ void session_created(struct session *s, uint32_t box, struct fields *f, struct m
     s->from_pool = fields_get_u8(f) != 0;
     unsigned meter = fields_get_u8(f);
     s->state = IDLE;
-    if (f->failed || meter_init(&s->meter, meter, m, N_SOURCES) < 0 ||
-        session_take_sources(s, m, N_SOURCES) < 0) {
+    bool sound = !f->failed && meter_init(&s->meter, meter, m, N_SOURCES) == 0;
+    if (!sound || session_take_sources(s, m, N_SOURCES) < 0) {
         session_failed(s, "the keeper's answer cannot be understood");
         return;
     }
+    workspace_init(&s->workspace,
+                   msg_take_fd(m, N_SOURCES + (s->meter.kind == METER_NONE ? 0 : METER_FDS)));
     if (s->checkpoints != CHECKPOINTS_DEFAULT || s->limits.memory != usual.memory)
         files_tell_keep(s, s->checkpoints);
     meter_read(&s->meter, &s->usage);
@@ -211,6 +215,7 @@ void session_close_then(struct session *s, void (*gone)(void *ctx), void *ctx)
     for (unsigned i = 0; i < N_SOURCES; i++)
         source_close(v, &s->sources[i]);
     meter_done(&s->meter);
+    workspace_done(&s->workspace);
     frame_reader_done(&s->reader);
     buf_done(&s->unsent);
     if (v->depth > 0)

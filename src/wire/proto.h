@@ -37,7 +37,8 @@ enum cell_frame {
     CELL_DISPLAY = 17, /* u8 kind (enum display_kind), bytes metadata (a JSON object, or empty),
                           u32 count, count × (text mime, bytes data); text is UTF-8, the rest raw */
     CELL_ERROR = 18,   /* bytes name, bytes value, bytes traceback; at most one per cell */
-    CELL_DONE = 19,    /* u32 n, u8 status (enum done_status), u32 exit code (SystemExit's) */
+    CELL_DONE = 19,    /* u32 n, u8 status (enum done_status), u32 exit code (SystemExit's), u32 after
+                          which cell the state was what it is now, and is kept (or STATE_IS_NEW) */
     CELL_CHECKED = 20, /* u8 (enum check_state), bytes indentation for the next line */
 };
 
@@ -47,6 +48,7 @@ enum run_flag {
     RUN_AT_ONCE = 4,      /* the state before it is kept elsewhere: do not wait for that */
     RUN_NEW_FILES = 8,    /* with UNDOABLE: the owner has changed files, which are of that state */
 };
+#define STATE_IS_NEW UINT32_MAX
 enum display_kind { DISPLAY_SHOWN = 0, DISPLAY_RESULT = 1 };
 enum done_status { DONE_OK = 0, DONE_ERROR = 1, DONE_INTERRUPTED = 2, DONE_EXIT = 3 };
 enum check_state { CHECK_COMPLETE = 0, CHECK_INCOMPLETE = 1, CHECK_INVALID = 2 };
@@ -71,6 +73,8 @@ enum file_msg {
     FILE_STATES = 13, /* u32 req: the same without the memory, which takes long to find out */
     FILE_KEEP = 11,   /* u32 req, u32 n, u64 memory: so many at most, where it is not
                          CHECKPOINTS_DEFAULT, of a session with this limit; has no answer */
+    FILE_SAME = 14,   /* u32 req, u32 of, u32 from, u32 to: after these cells the state is what it was
+                         after `of`; has no answer */
     FILE_EVICTIONS =
         12, /* u32 req: how many of its own processes have been ended for want of memory,
                             since the box was made */
@@ -113,7 +117,7 @@ enum keeper_msg {
 
     KEEPER_CREATED = 16,   /* u32 req, u32 box, u8 from_pool, u8 meter (enum meter_kind); fds: the
                               cell's frames, where orders go, stdout, stderr, files, then the meter's
-                              in the order below */
+                              in the order below, then the workspace, to see whether it is empty */
     KEEPER_FAILED = 17,    /* u32 req, text why */
     KEEPER_DIED = 18,      /* u32 box, u32 wait status of the kernel process, u8 init said that
                               memory was short (see SETUP_SHORT) */
@@ -154,7 +158,8 @@ enum setup_msg {
         3, /* to init: u32 n; fds as in enum branch_fd: for the one that waits with this state */
     SETUP_LEAVE = 4, /* to init: the session is over; stay, with nothing, for its branches' sake */
 
-    SETUP_DONE = 16,   /* this half is ready (init; fd: the network namespace that it made) */
+    SETUP_DONE = 16,   /* this half is ready (init; fds: the network namespace that it made, the
+                          workspace and, of a branch, the namespace of cgroups) */
     SETUP_SHORT = 18,  /* init, where no cgroup is: the box was over its memory limit */
     SETUP_FAILED = 17, /* text step, text why: it has exited */
     SETUP_WAITS =
@@ -177,7 +182,6 @@ enum line_msg {
     LINE_WANT = 2,   /* u32 seq, u32 n: it would fork one that waits, with the state after cell n */
     LINE_WAITS = 3,  /* u32 n, bytes lost (a line each); fd: where it waits */
     LINE_FAILED = 4, /* u32 seq: it could not fork */
-    LINE_SAME = 5,   /* u32 n: cell n has changed nothing */
 
     /* with the seq of what they answer */
     LINE_GO = 16,    /* fork now */
@@ -186,7 +190,8 @@ enum line_msg {
 };
 
 enum waiting_msg {
-    WAITING_WAKE = 1,   /* fds: stdout, stderr, the cell's frames, its orders, the line */
+    WAITING_WAKE = 1,   /* u32 n, the cell that it goes on after; fds: stdout, stderr, the cell's frames,
+                           its orders, the line */
     WAITING_SCORE = 2,  /* u32 how soon it is ended when memory is short (oom_score_adj) */
     WAITING_WEIGH = 3,  /* how much has it alone? */
     WAITING_BRANCH = 4, /* u32 n, the cell that it leaves after; fds as in enum branch_fd: fork a

@@ -9,7 +9,7 @@ import retort_kernel
 
 few = bool(os.environ.pop("RETORT_FEW", ""))  # only a few boxes will come of this zygote
 versions = retort_kernel.warm(os.environ.pop("RETORT_PRELOAD", "").split(), _retort.CHANNEL,
-                              _retort.keep, _retort.same, few)
+                              _retort.keep, few)
 if not few:
     _retort.settle()
 # This returns only in a fork that is sealed in its box.

@@ -397,21 +397,6 @@ static bool ask(int init, uint32_t seq, uint32_t n)
     return msg_send(init, &b, NULL, 0, &e) == 0 && hear(init, seq, LINE_GO, PATIENCE_MS);
 }
 
-PyObject *same(PyObject *self, PyObject *args)
-{
-    cleanup_buf struct buf b = {0};
-    struct err ignored;
-    unsigned n;
-    (void)self;
-
-    if (!PyArg_ParseTuple(args, "I", &n))
-        return NULL;
-    msg_begin(&b, LINE_SAME);
-    fields_put_u32(&b, n);
-    msg_send(BOX_INIT_FD, &b, NULL, 0, &ignored);
-    Py_RETURN_NONE;
-}
-
 /* init need not wait for a fork that does not come: meanwhile others would get its number. */
 static void call_off(int init, uint32_t seq)
 {
@@ -460,9 +445,12 @@ static void wait_to_be_woken(struct woken *w)
     int init = BOX_INIT_FD;
     struct fields f;
 
-    while (w->branch = wait_here(w->n, init, &w->lost), w->branch) {
+    for (;;) {
+        w->branch = wait_here(w->n, init, &w->lost);
         fields_init(&f, in.data, in.len);
         w->n = fields_get_u32(&f); /* a later one than ours, when that left no trace */
+        if (!w->branch)
+            return;
         if (getrandom(w->seed, sizeof(w->seed), 0) != sizeof(w->seed))
             _exit(1);
         w->seeded = sizeof(w->seed);

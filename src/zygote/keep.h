@@ -17,8 +17,6 @@
  * another session from now on; the cell that it comes after; the seed (bytes) for a branch or, the same, for what waits
  * with its first state, else none; and whether one waits with the state that it begins with. */
 PyObject *keep(PyObject *self, PyObject *args);
-/* same(n): cell n has changed nothing; what waits is good for it too. */
-PyObject *same(PyObject *self, PyObject *args);
 
 /* For branch.c. */
 void keep_note_lost(struct buf *lost, const char *what, int fd);

@@ -355,7 +355,6 @@ static PyMethodDef methods[] = {
      "prepare(), enters the box, and returns (cpus, memory, awaited). rehearse() does, in a fork "
      "that\n"
      "ends, what a box does (or is None)."},
-    {"same", same, METH_VARARGS, "same(n): see keep.h."},
     {"keep", keep, METH_VARARGS, "keep(n, lost): see keep.h."},
     {"ready", ready, METH_NOARGS, "ready(): tell the keeper that this box can be used."},
     {NULL, NULL, 0, NULL},

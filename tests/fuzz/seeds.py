@@ -28,7 +28,8 @@ def display(kind=0, metadata=b'{"a":1}', parts=((b"text/plain", b"x"), (b"image/
                b"".join(text(t) + text(d) for t, d in parts))
 
 
-def done(n=1, status=0, code=0): return say(DONE, u32(n) + u8(status) + u32(code))
+def done(n=1, status=0, code=0, same_as=0xFFFFFFFF):
+    return say(DONE, u32(n) + u8(status) + u32(code) + u32(same_as))
 
 
 error = say(ERROR, text(b"KeyError") + text(b"'x'") + text(b"Traceback"))
@@ -47,9 +48,10 @@ FRAMES = {
     "silent": step(RUN, b"1") + step(END) + step(DIE, u8(9)) + step(ANSWER),
     "idle": display() + step(PRINT, b"late") + say(FENCE, u32(9)) + step(RUN, b"1") + done() +
             step(ANSWER),
+    "same": step(RUN, b"1") + done(1, same_as=0) + step(ANSWER) + step(RUN, b"2") + done(2, same_as=1) + step(ANSWER),
     "twice": step(RUN, b"1") + done() + done() + step(ANSWER),
-    "raw": step(RUN, b"1") + step(SAY_RAW, frame(DONE, u32(1) + u8(0) + u32(0))[:9]) +
-           step(SAY_RAW, frame(DONE, u32(1) + u8(0) + u32(0))[9:]) + step(ANSWER),
+    "raw": step(RUN, b"1") + step(SAY_RAW, frame(DONE, u32(1) + u8(0) + u32(0) + u32(0xFFFFFFFF))[:9]) +
+           step(SAY_RAW, frame(DONE, u32(1) + u8(0) + u32(0) + u32(0xFFFFFFFF))[9:]) + step(ANSWER),
     "huge": step(RUN, b"1") + step(SAY_RAW, u32(0xffffffff) + u32(DISPLAY)),
     "odd": step(RUN, b"1") + display(1, b"[", ((b"bad type", b"x"), (b"text/html", b"\xff\xe2\x82"),
                                                (b"text/html", b"twice"), (b"", b""))) + done() + step(ANSWER),

@@ -320,7 +320,7 @@ class Session:
             cell.error = tuple(fields.bytes().decode() for _ in range(3))
         elif kind == DONE:
             assert fields.u32() == self.awaited, "DONE of another cell"
-            status, cell.code = STATUS[fields.u8()], fields.u32()
+            status, cell.code, cell.same_as = STATUS[fields.u8()], fields.u32(), fields.u32()
             self.drain(cell)
             cell.status = status
         elif kind == CHECKED:

@@ -104,8 +104,14 @@ static const struct session_events events = {
 
 static void reset(struct fake *f, const struct limits *limits)
 {
-    *f = (struct fake){
-        .keeper = -1, .stream = -1, .orders = -1, .out = -1, .err = -1, .files = -1, .box = 7};
+    *f = (struct fake){.keeper = -1,
+                       .stream = -1,
+                       .orders = -1,
+                       .out = -1,
+                       .err = -1,
+                       .files = -1,
+                       .box = 7,
+                       .workspace = -1};
     f->last_stream = -1;
     for (unsigned i = 0; i < METER_FDS; i++)
         f->meter_files[i] = -1;
@@ -180,7 +186,7 @@ void fake_create(struct fake *f, unsigned meter)
 {
     cleanup_buf struct buf b = {0};
     cleanup_msg struct msg m;
-    int fds[5 + METER_FDS], pair[2];
+    int fds[5 + METER_FDS + 1], pair[2];
     struct err e;
 
     assert_that(fake_keeper_next(f, &m) == KEEPER_CREATE);
@@ -195,6 +201,8 @@ void fake_create(struct fake *f, unsigned meter)
     fds[4] = pair[0];
     f->files = pair[1];
     unsigned n = 5 + make_meters(f, meter, fds + 5);
+    if (f->workspace >= 0)
+        fds[n++] = f->workspace;
     msg_begin(&b, KEEPER_CREATED);
     fields_put_u32(&b, req);
     fields_put_u32(&b, f->box);
@@ -229,6 +237,7 @@ void fake_stop(struct fake *f)
     fd_close(&f->out);
     fd_close(&f->err);
     fd_close(&f->files);
+    fd_close(&f->workspace);
     for (unsigned i = 0; i < METER_FDS; i++)
         fd_close(&f->meter_files[i]);
 }
@@ -304,6 +313,7 @@ void fake_done(struct fake *f, unsigned status)
     fields_put_u32(&b, f->n);
     fields_put_u8(&b, (uint8_t)status);
     fields_put_u32(&b, status == DONE_EXIT ? 3 : 0);
+    fields_put_u32(&b, f->same_as ? f->same_as - 1 : STATE_IS_NEW);
     fake_frame(f, CELL_DONE, &b);
 }
 

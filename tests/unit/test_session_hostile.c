@@ -64,6 +64,7 @@ static void rejects_the_end_of_another_cell(void **state)
     fields_put_u32(&b, 2);
     fields_put_u8(&b, DONE_OK);
     fields_put_u32(&b, 0);
+    fields_put_u32(&b, STATE_IS_NEW);
     fake_frame(&f, CELL_DONE, &b);
     assert_violation();
 }

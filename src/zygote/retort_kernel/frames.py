@@ -16,7 +16,8 @@ PAYLOAD_MAX = 32 << 20
 
 _U32 = Struct("<I")
 _FENCE = Struct("<III")
-_DONE = Struct("<IIIBI")
+_DONE = Struct("<IIIBII")
+STATE_IS_NEW = 0xFFFFFFFF  # of a DONE
 
 
 def field(data):
@@ -32,8 +33,8 @@ def fence(number):
     return _FENCE.pack(4, FENCE, number)
 
 
-def done(n, status, code):
-    return _DONE.pack(9, DONE, n, status, code & 0xFFFFFFFF)
+def done(n, status, code, same_as):
+    return _DONE.pack(13, DONE, n, status, code & 0xFFFFFFFF, same_as)
 
 
 def error(name, value, traceback):

@@ -30,8 +30,9 @@ REST = 10  # milliseconds without an order: nobody waits, and the session is not
 class Outcome:
     """How a cell ended; `entry` is the answer as it goes to the channel."""
 
-    def __init__(self, n):
+    def __init__(self, n, same_as=frames.STATE_IS_NEW):
         self.n = n
+        self.same_as = same_as  # the cell after which the state was what it is now
         self.status = None
         self.code = 0
         self.error = None  # name, value, traceback
@@ -63,7 +64,7 @@ class Outcome:
     def seal(self, channel):
         if self.status is None:
             self.status = frames.FAILED
-        parts = [frames.done(self.n, self.status, self.code)]
+        parts = [frames.done(self.n, self.status, self.code, self.same_as)]
         if self.error is not None:
             texts = (text.encode("utf-8", "backslashreplace") for text in self.error)
             parts.insert(0, frames.error(*texts))
@@ -136,10 +137,9 @@ class Kernel:
                     return
                 points = self.points
                 code = code.decode("utf-8", "replace")
-                if points is not None:
-                    points.note(n, code)
+                same_as = frames.STATE_IS_NEW if points is None else points.note(n, code)
                 self.shell.pictures = frames.read_pictures(body)
-                self.outcome = Outcome(n)
+                self.outcome = Outcome(n, same_as)
                 self.run(self.outcome, code)
             self.answer(self.outcome)
         elif kind == frames.VARIABLES:

@@ -6,7 +6,7 @@ or else before the next cell, which waits for it. What only looks at values leav
 """
 from .pristine import __builtins__
 
-import ast
+from ast import BinOp, BoolOp, Compare, Constant, Expr, Name, UnaryOp, parse
 from os import O_RDONLY, close, listdir, open, read, readlink
 from random import getstate, setstate
 from threading import enumerate as threads
@@ -14,7 +14,7 @@ from threading import main_thread
 from time import sleep
 
 from .forks import NOTHING, spare
-from .frames import NEW_FILES, UNDOABLE
+from .frames import NEW_FILES, STATE_IS_NEW, UNDOABLE
 from .reseed import reseed_branch
 
 FIRST_REST = 30  # milliseconds that a new session may take to its first cell, and none waits yet
@@ -24,8 +24,14 @@ TRIES = 3  # while other processes of the session fork as well
 NAME = 40  # characters of a thread's
 LINES = 20  # of what is lost
 SHORT = 200  # characters of a cell that are worth a look
-PLAIN = (ast.Module, ast.Expr, ast.Constant, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.operator,
-         ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context)
+# What arithmetic is made of, and what of it is to be looked at.
+PLAIN = {
+    Expr: lambda node: (node.value,),
+    BinOp: lambda node: (node.left, node.right),
+    UnaryOp: lambda node: (node.operand,),
+    BoolOp: lambda node: node.values,
+    Compare: lambda node: (node.left, *node.comparators),
+}
 VALUES = (int, float, complex, bool, str, bytes, type(None))
 
 
@@ -34,13 +40,15 @@ def leaves_no_trace(source, names):
     if len(source) > SHORT:
         return False
     try:
-        for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.Name):
+        left = parse(source).body
+        for node in left:  # it grows meanwhile
+            kind = type(node)
+            if kind is Name:
                 if type(names.get(node.id)) not in VALUES:
                     return False
-            elif not isinstance(node, PLAIN):
-                return False
-    except Exception:  # it is no Python, or the user has broken what this takes
+            elif kind is not Constant:
+                left.extend(PLAIN[kind](node))
+    except Exception:  # it is more, or no Python, or the user has broken what this takes
         return False
     return True
 
@@ -119,11 +127,10 @@ def is_lost(line, ours):
 
 
 class Points:
-    def __init__(self, kernel, keep, same):
+    def __init__(self, kernel, keep):
         self.kernel = kernel
         self.keep = keep  # of the extension: True, False, or in the one that was woken what it lost, whether it
         # is a branch, which cell it comes after, a branch's seed, and whether its state is kept
-        self.same = same  # of the extension
         self.due = None  # the cell whose state nobody keeps yet
         self.kept = None  # the last one whose state somebody keeps
         self.lost = []  # to be told with the next cell
@@ -131,13 +138,14 @@ class Points:
         self.unsafe = None  # the first cell whose state could not be kept; then TOLD
 
     def note(self, n, source):
-        """Cell n is about to run."""
+        """Cell n is about to run. Where it will change nothing, and somebody keeps the state: the cell after which
+        that was kept. What waits is good for this one too, which the owner is told with its end."""
         if (self.due is None and self.kept is not None
                 and leaves_no_trace(source, self.kernel.shell.user_ns)):
-            self.same(n)  # what waits is good for it too
-            self.kept = n
-        else:
-            self.due = n
+            same_as, self.kept = self.kept, n
+            return same_as
+        self.due = n
+        return STATE_IS_NEW
 
     def is_missing(self, n, flags):
         """Is the state, which is that after cell n, to be kept before another cell runs? Of one that is kept, the

@@ -63,9 +63,9 @@ FIRST = ("1+1",)  # the first cell copies hundreds of pages from the zygote
 _kernel = None
 
 
-def warm(preload, channel=None, keep=None, same=None, few=False):
+def warm(preload, channel=None, keep=None, few=False):
     """Import and prepare everything; returns what there is, as text. `channel` is what serve() will
-    be called with, where that is known; `keep` and `same` are the extension's. For a few boxes only what
+    be called with, where that is known; `keep` is the extension's. For a few boxes only what
     must be: they take longer to their first result, but the first of them is there sooner."""
     global _kernel
     blas.limit_environment(1)
@@ -100,7 +100,7 @@ def warm(preload, channel=None, keep=None, same=None, few=False):
     if channel:
         _kernel.channel.prepare(*channel)
     if keep:
-        _kernel.points = Points(_kernel, keep, same)
+        _kernel.points = Points(_kernel, keep)
     forks.set_aside()
     gc.collect()
     heap.fill()
@@ -175,7 +175,7 @@ def _rehearse(kernel, cells, listings=0):
     """Run cells as a session would, with an owner made of functions and output to nowhere, ask for
     the variables so many times, and leave no trace of it."""
     channel, streams = kernel.channel, kernel.streams
-    points, kernel.points = kernel.points, Points(kernel, None, None)
+    points, kernel.points = kernel.points, Points(kernel, None)
     names = dict(kernel.shell.user_ns)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for name, stream in streams.items():
