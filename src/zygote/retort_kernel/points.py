@@ -15,7 +15,7 @@ from time import sleep
 
 from .forks import NOTHING, spare
 from .frames import NEW_FILES, STATE_IS_NEW, UNDOABLE
-from .reseed import reseed_branch
+from .reseed import note_process, renew_openssl, reseed_branch
 
 FIRST_REST = 30  # milliseconds that a new session may take to its first cell, and none waits yet
 TOLD = object()
@@ -167,6 +167,7 @@ class Points:
             return False
         lost = lost_now()
         state = unless_broken(getstate)  # Python seeds `random` anew after a fork
+        unless_broken(note_process)
         take_out, put_back = unless_broken(spare) or (NOTHING, NOTHING)
         try:
             take_out()
@@ -187,6 +188,7 @@ class Points:
             unless_broken(reseed_branch, seed)
         else:
             unless_broken(setstate, state)
+        unless_broken(renew_openssl)
         if waits:
             self.kept = due
         else:

@@ -1,44 +1,70 @@
-"""After the fork: what would be equal, or predictable, in all sessions of one zygote.
+"""After the fork: what would be equal, or predictable, in all sessions of one zygote, and in branches of a session.
 
 The state is common to all forks. A library that keeps a random state in the process gets a new one
 here, unless it sees by itself that it was forked. Python's hash seed and the address layout stay
 common; nothing renews them.
+
+Most of it is done in place: the memory of a generator's state is found in the zygote, and gets other bytes. To call its
+own function for that would copy as many as fifty pages, in every fork.
 """
 import ctypes
-import os
-import random
+import struct
 import sys
+from os import getpid, urandom
 
-MT_WORDS = 624  # of a Mersenne Twister's key; its position follows, and at the end means "used up"
+MT_WORDS = 624  # of a Mersenne Twister's key; its position beyond the end means "used up"
+MT_BYTES = MT_WORDS * 4
+AUTHKEY = 32  # bytes
 
-_numpy_generator = _numpy_key = _numpy_position = None
-_seed_random = None
-_sqlite_randomness = None
+
+class Place:
+    """Where a module's random state is in memory, for as long as that is the one in use."""
+
+    def __init__(self, module, state, fixed=(), same=b"", at=b"", held=None):
+        self.module = module
+        self.state = state  # memory that gets random bytes
+        self.fixed = fixed  # memory, and the bytes that it gets
+        self.same, self.at = same, at  # memory, and what is in it as long as nobody has changed what is in use
+        self.held = held  # whose memory it is
+
+    def fill(self, part):
+        self.state[:] = part
+        for memory, value in self.fixed:
+            memory[:] = value
+
+    def is_in_use(self, module):
+        return module is self.module and self.same == self.at
+
+
+_places = {}  # by the names of modules
 _renewals = []
-_zygote = None  # its process id
+_sqlite_randomness = None
+_pids = set()  # of the processes whose state this one may have
 
 
 def prepare():
     """In the zygote, when nothing more will run there: what comes new at its first use is
-    forgotten once for all forks, and the rest is found that reseed() will write to."""
-    global _numpy_generator, _numpy_key, _numpy_position, _seed_random, _zygote
+    forgotten once for all forks, and the rest is found that forks will write to."""
     for name, forget in FORGOTTEN.items():
         if name in sys.modules:
             forget(sys.modules[name])
-    random_ = sys.modules.get("numpy.random")
-    if random_ is not None:
-        random_.seed()  # also forgets a half-used pair of normal numbers
-        generator = random_.mtrand._rand._bit_generator
-        if type(generator).__name__ == "MT19937":
-            _numpy_generator = generator  # held, because its memory is written to
-            address = generator.ctypes.state_address
-            _numpy_key = _memory(address, MT_WORDS * 4)
-            _numpy_position = _memory(address + MT_WORDS * 4, 4)
-    _seed_random = super(random.Random, random._inst).seed
+    for name, find in FOUND.items():
+        place = _unless_broken(find, name)
+        if place is not None:
+            _places[name] = place
     # Looking for a module writes to the names of others: not in every fork.
     _renewals[:] = [(renew, sys.modules[name]) for name, renew in RENEWALS.items()
-                    if name in sys.modules]
-    _zygote = os.getpid()
+                    if name in sys.modules and name not in _places]
+    note_process()
+
+
+def reseed():
+    """In a fork of the zygote."""
+    for place in _places.values():
+        place.fill(urandom(len(place.state)))
+    for renew, module in _renewals:
+        renew(module)
+    renew_openssl()
 
 
 def reseed_branch(seed):
@@ -48,8 +74,14 @@ def reseed_branch(seed):
         _unless_broken(forget, name)
     for name, (size, seed_with) in SEEDED.items():
         part, seed = seed[:size], seed[size:]
-        _unless_broken(seed_with, name, part)
-    _unless_broken(_add_entropy, "ssl")
+        _unless_broken(_seed, name, _places.get(name), part, seed_with)
+
+
+def _seed(module, place, part, seed_with):
+    if place is not None and place.is_in_use(module):
+        place.fill(part)
+    else:  # the user's own, or imported by the session
+        seed_with(module, part)
 
 
 def _unless_broken(act, name, *args):
@@ -58,86 +90,118 @@ def _unless_broken(act, name, *args):
     try:
         module = sys.modules.get(name)
         if module is not None:
-            act(module, *args)
+            return act(module, *args)
     except Exception:
         pass
+    return None
 
 
-def _add_entropy(ssl):
-    # Full entropy claimed: OpenSSL then reseeds its generators from this and from the system.
-    ssl.RAND_add(os.urandom(32), 32.0)
+# ---- OpenSSL ----
 
+def note_process():
+    """Before a fork."""
+    _pids.add(getpid())
+
+
+def renew_openssl():
+    """It seeds itself anew, at its next use, when it sees another process id: but that may be one that this
+    state has been under before."""
+    ssl = sys.modules.get("ssl")
+    if ssl is not None and getpid() in _pids:
+        # Full entropy claimed: OpenSSL then reseeds its generators from this and from the system.
+        ssl.RAND_add(urandom(32), 32.0)
+
+
+# ---- in place ----
 
 def _memory(address, size):
     return memoryview((ctypes.c_char * size).from_address(address)).cast("B")
 
 
-def reseed():
-    for renew, module in _renewals:
-        renew(module)
+def _native(number):
+    return number.to_bytes(4, sys.byteorder)
 
 
-def _numpy(random_):
-    # numpy.random.seed() does the same by way of 300 KB of memory that no session has touched yet.
-    if _numpy_key is None:
-        random_.seed()
-    else:
-        _set_numpy(os.urandom(MT_WORDS * 4))
+def _find_random(module):
+    instance = module._inst
+    *key, position = instance.getstate()[1]
+    whole = _memory(id(instance), type(instance).__basicsize__)
+    at = bytes(whole).find(struct.pack(f"={MT_WORDS}I", *key))
+    before = whole[at - 4:at]
+    if at < 4 or before != _native(position):
+        return None
+    return Place(module, whole[at:at + MT_BYTES], ((before, _native(MT_WORDS)),), held=instance)
 
 
-def _set_numpy(key):
-    _numpy_key[:] = key
-    _numpy_position[:] = MT_WORDS.to_bytes(4, sys.byteorder)
+def _find_numpy(module):
+    module.seed()
+    instance = module.mtrand._rand
+    generator = instance._bit_generator
+    whole = _memory(id(instance), type(instance).__basicsize__)
+    pointer = struct.pack("P", id(generator))
+    at, half = bytes(whole).find(pointer), _find_half(instance, whole)
+    if type(generator).__name__ != "MT19937" or at < 0 or half is None:
+        return None
+    state = _memory(generator.ctypes.state_address, MT_BYTES + 4)
+    return Place(module, state[:MT_BYTES], ((state[MT_BYTES:], _native(MT_WORDS)), (half, bytes(4))),
+                 whole[at:at + len(pointer)], pointer, (instance, generator))
 
 
-def _random(_):
-    _seed_random()  # random.seed() does no more, but for what was forgotten before
+def _find_half(instance, whole):
+    """Whether the second of a pair of normal numbers is left: a word before that number."""
+    before = bytes(whole)
+    instance.standard_normal()
+    after = bytes(whole)
+    at = after.find(struct.pack("d", instance.get_state(legacy=False)["gauss"])) - 8
+    if at < 0 or before[at:at + 4] != bytes(4) or after[at:at + 4] != _native(1):
+        return None
+    whole[at:at + 4] = bytes(4)
+    return None if instance.get_state(legacy=False)["has_gauss"] else whole[at:at + 4]
 
 
-def _openssl(ssl):
-    # It seeds itself anew, at its next use, when it sees another process id, as in every box: the
-    # keeper takes care of that. This is for a fork that came by the zygote's own id.
-    if os.getpid() == _zygote:
-        _add_entropy(ssl)
+def _find_authkey(module):
+    config = module.current_process()._config
+    key = config["authkey"] = type(config["authkey"])(urandom(AUTHKEY))
+    whole = _memory(id(key), sys.getsizeof(key))
+    at = bytes(whole).find(bytes(key))
+    return None if at < 0 else Place(module, whole[at:at + AUTHKEY], held=key)
 
 
-def _multiprocessing(process):
-    process.current_process().authkey = os.urandom(32)
+FOUND = {"random": _find_random, "numpy.random": _find_numpy, "multiprocessing.process": _find_authkey}
 
 
-RENEWALS = {
-    "random": _random,
-    "numpy.random": _numpy,
-    "ssl": _openssl,
-    "multiprocessing.process": _multiprocessing,
-    "torch": lambda module: module.seed(),
-}
-
+# ---- by their own functions ----
 
 def _number(part):
     return int.from_bytes(part, sys.byteorder)
 
 
-def _seed_numpy(random_, part):
-    if _numpy_generator is not None and random_.mtrand._rand._bit_generator is _numpy_generator:
-        random_.seed(0)  # forgets a half-used pair of normal numbers
-        _set_numpy(part)
-    else:  # the user's own, or imported by the session
-        random_.seed([_number(part[at:at + 4]) for at in range(0, 32, 4)])
+def _seed_numpy(module, part):
+    module.seed([_number(part[at:at + 4]) for at in range(0, 32, 4)])
 
 
-def _seed_authkey(process, part):
-    process.current_process().authkey = part
+def _seed_authkey(module, part):
+    module.current_process().authkey = part
 
 
-# How many bytes of a branch's seed, which has BRANCH_SEED of them (zygote/keep.c), and what is done with them.
+RENEWALS = {
+    "random": lambda module: module.seed(),
+    "numpy.random": lambda module: module.seed(),
+    "multiprocessing.process": lambda module: _seed_authkey(module, urandom(AUTHKEY)),
+    "torch": lambda module: module.seed(),
+}
+
+# How many bytes of a branch's seed, which has BRANCH_SEED of them (zygote/keep.c), and what is done with them where they
+# are not put in place.
 SEEDED = {
-    "random": (32, lambda module, part: module.seed(_number(part))),
-    "numpy.random": (MT_WORDS * 4, _seed_numpy),
-    "multiprocessing.process": (32, _seed_authkey),
+    "random": (MT_BYTES, lambda module, part: module.seed(_number(part[:32]))),
+    "numpy.random": (MT_BYTES, _seed_numpy),
+    "multiprocessing.process": (AUTHKEY, _seed_authkey),
     "torch": (8, lambda module, part: module.manual_seed(_number(part) >> 1)),
 }
 
+
+# ---- what comes new at its first use ----
 
 def _tempfile(tempfile):
     tempfile._name_sequence = None
@@ -157,8 +221,8 @@ def _sqlite(module):
     _sqlite_randomness(0, None)
 
 
-def _gauss(random_):
-    random_._inst.gauss_next = None  # the second of a pair
+def _gauss(module):
+    module._inst.gauss_next = None  # the second of a pair
 
 
 FORGOTTEN = {"random": _gauss, "tempfile": _tempfile, "uuid": _uuid, "_sqlite3": _sqlite}
