@@ -219,15 +219,20 @@ static int join_bare(void *ctx, struct err *e)
     return setsid() < 0 ? err_set(e, errno, "setsid") : 0;
 }
 
-/* Who we are, to init; and when the root stands and we count as the branch's, the keeper's word. */
+/* Who we are, to init, and that we want our first state to wait; and when the root stands and we count as the branch's,
+ * the keeper's word. */
 static int join_tell(void *ctx, struct err *e)
 {
     struct joining *x = ctx;
     cleanup_buf struct buf b = {0};
+    struct fields f;
 
     msg_begin(&b, LINE_HERE);
     if (msg_send(x->m->fds[BRANCH_FD_LINE], &b, NULL, 0, e) < 0)
         return -1;
+    fields_init(&f, x->m->data, x->m->len);
+    if (!keep_want(x->m->fds[BRANCH_FD_LINE], fields_get_u32(&f))) /* it makes way meanwhile */
+        return err_set(e, EPIPE, "init does not listen");
     if (shared_note(&x->shared) < 0) /* meanwhile, and still in the old root */
         return err_set(e, errno, "cannot read what is mapped");
     if (msg_recv(x->m->fds[BRANCH_FD_SETUP], &x->go, e) <= 0 || x->go.type != SETUP_GO ||

@@ -369,8 +369,10 @@ static bool wait_here(uint32_t n, int init, struct buf *lost)
 
 /* ---- the live one ---- */
 
-/* init's answer; the guest may have closed the line, or read from it. */
-static bool hear(int init, uint32_t seq, uint32_t wanted, int patience_ms)
+static uint32_t seq; /* of what init was asked last */
+
+/* init's answer to that; the guest may have closed the line, or read from it. */
+static bool hear(int init, uint32_t wanted, int patience_ms)
 {
     struct pollfd line = {.fd = init, .events = POLLIN};
     struct fields f;
@@ -386,19 +388,19 @@ static bool hear(int init, uint32_t seq, uint32_t wanted, int patience_ms)
     return false;
 }
 
-static bool ask(int init, uint32_t seq, uint32_t n)
+bool keep_want(int init, uint32_t n)
 {
     cleanup_buf struct buf b = {0};
-    struct err e;
+    struct err ignored;
 
     msg_begin(&b, LINE_WANT);
-    fields_put_u32(&b, seq);
+    fields_put_u32(&b, ++seq);
     fields_put_u32(&b, n);
-    return msg_send(init, &b, NULL, 0, &e) == 0 && hear(init, seq, LINE_GO, PATIENCE_MS);
+    return msg_send(init, &b, NULL, 0, &ignored) == 0;
 }
 
 /* init need not wait for a fork that does not come: meanwhile others would get its number. */
-static void call_off(int init, uint32_t seq)
+static void call_off(int init)
 {
     cleanup_buf struct buf b = {0};
     struct err ignored;
@@ -408,22 +410,20 @@ static void call_off(int init, uint32_t seq)
     msg_send(init, &b, NULL, 0, &ignored);
 }
 
-static uint32_t seq; /* of what init was asked last */
-
 /* As fork_apart, when init has made way for it. */
-static pid_t fork_to_wait(uint32_t n, int init)
+static pid_t fork_to_wait(int init)
 {
-    if (!ask(init, ++seq, n))
+    if (!hear(init, LINE_GO, PATIENCE_MS))
         return -1;
     pid_t pid = fork_apart();
     if (pid < 0)
-        call_off(init, seq);
+        call_off(init);
     return pid;
 }
 
 static bool is_taken(int init)
 {
-    return hear(init, seq, LINE_TAKEN, FILES_MS);
+    return hear(init, LINE_TAKEN, FILES_MS);
 }
 
 /* What has become of the one that waited. */
@@ -455,7 +455,7 @@ static void wait_to_be_woken(struct woken *w)
             _exit(1);
         w->seeded = sizeof(w->seed);
         init = in.fds[BRANCH_FD_LINE];
-        w->first = fork_to_wait(w->n, init);
+        w->first = fork_to_wait(init); /* branch_join has asked */
         if (w->first != 0)
             return;
         w->lost.len = 0; /* the branch tells that */
@@ -501,7 +501,7 @@ PyObject *keep(PyObject *self, PyObject *args)
     PyOS_BeforeFork();
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before); /* a handler must not run in the go-between */
-    pid_t pid = fork_to_wait(n, BOX_INIT_FD);
+    pid_t pid = keep_want(BOX_INIT_FD, n) ? fork_to_wait(BOX_INIT_FD) : -1;
     if (pid == 0) {
         w.n = n;
         buf_add_text(&w.lost, lost);

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sched.h>
+#include <stdbool.h>
 
 #include "base/buf.h"
 
@@ -23,6 +24,9 @@ void keep_note_lost(struct buf *lost, const char *what, int fd);
 /* Something at this number that can be closed, and nothing else: the guest's objects still have it, and what
  * is opened next must not come to lie there. */
 void keep_put_stopper(int fd);
+/* Ask the init at the end of this line to make way for one that waits, with the state after cell n. */
+bool keep_want(int init, uint32_t n);
+
 /* 0 in the new process, its number in the old one, or -1. */
 pid_t fork_apart(void);
 /* It ends at once. */
