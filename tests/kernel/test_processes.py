@@ -291,6 +291,46 @@ class Randomness(Case):
         for name in a:
             self.assertNotEqual(a[name], b[name], name)
 
+    def test_states_are_found(self):
+        """Else forks seed them by their own functions, which takes longer."""
+        found = "import retort_kernel.reseed as r; sorted(r._places)"
+        self.assertEqual(self.run_ok(found).plain, "['numpy.random', 'random']")
+
+    def test_a_branch_draws_what_its_first_state_draws(self):
+        draw = "(random.random(), random.gauss(0, 1), numpy.random.rand(), numpy.random.randn(), process.authkey)"
+        code = ("import os, random, numpy, multiprocessing.process, retort_kernel.reseed as r\n"
+                "process = multiprocessing.process.current_process()\n"
+                "def draw():\n"
+                "    numpy.random.seed(1); numpy.random.randn(); random.seed(1); random.gauss(0, 1)\n"
+                f"    r.reseed_branch(seed); return {draw}\n"
+                "seed, other = os.urandom(5032), os.urandom(5032)\n"
+                "once, again = draw(), draw()\nseed = other\n"
+                "once == again, any(a == b for a, b in zip(once, draw()))")
+        self.assertEqual(self.run_ok(code).plain, "(True, False)")
+
+    def test_a_branch_seeds_what_the_session_has_put_there(self):
+        code = ("import os, sys, types, retort_kernel.reseed as r\nseeds = []\n"
+                "ours = sys.modules['random']\n"
+                "sys.modules['random'] = types.SimpleNamespace(seed=seeds.append)\n"
+                "state = ours.getstate()\nr.reseed_branch(os.urandom(5032))\n"
+                "sys.modules['random'] = ours\nlen(seeds), state == ours.getstate()")
+        self.assertEqual(self.run_ok(code).plain, "(1, True)")
+
+    def test_a_state_that_comes_back_under_its_number(self):
+        """OpenSSL would not notice that it was forked."""
+        code = ("import os, ssl, retort_kernel.reseed as r\nadded = []\n"
+                "ssl.RAND_add = lambda *entropy: added.append(entropy)\n"
+                "r.renew_openssl(); before = len(added)\n"
+                "r.note_process(); r.renew_openssl()\nbefore, len(added)")
+        self.assertEqual(self.run_ok(code).plain, "(0, 1)")
+
+    def test_python_is_sound(self):
+        cell = self.run_ok("import random\nv = [random.random() for _ in range(100000)]\n"
+                           "abs(sum(v) / len(v) - .5) < .01 and len(set(v)) > 99000")
+        self.assertEqual(cell.plain, "True")
+        cell = self.run_ok("random.seed(3); a = random.random(); random.seed(3); a == random.random()")
+        self.assertEqual(cell.plain, "True")
+
     def test_numpy_is_sound(self):
         """The state is written directly: its numbers must still look random."""
         cell = self.run_ok("import numpy as np\nv = np.random.rand(100000)\n"

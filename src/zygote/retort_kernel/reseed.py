@@ -159,15 +159,7 @@ def _find_half(instance, whole):
     return None if instance.get_state(legacy=False)["has_gauss"] else whole[at:at + 4]
 
 
-def _find_authkey(module):
-    config = module.current_process()._config
-    key = config["authkey"] = type(config["authkey"])(urandom(AUTHKEY))
-    whole = _memory(id(key), sys.getsizeof(key))
-    at = bytes(whole).find(bytes(key))
-    return None if at < 0 else Place(module, whole[at:at + AUTHKEY], held=key)
-
-
-FOUND = {"random": _find_random, "numpy.random": _find_numpy, "multiprocessing.process": _find_authkey}
+FOUND = {"random": _find_random, "numpy.random": _find_numpy}
 
 
 # ---- by their own functions ----
