@@ -61,8 +61,13 @@ static void say_done(int setup, struct box_init *b)
     const int fds[] = {b->network_fd, workspace, b->cgroup_fd};
     struct err e;
 
+    if (workspace < 0) {
+        err_set(&e, errno, "cannot open %s", BOX_WORKSPACE);
+        say_failed(setup, "init-workspace", &e);
+        _exit(1);
+    }
     msg_begin(&m, SETUP_DONE);
-    if (workspace < 0 || msg_send(setup, &m, fds, b->branch ? 3 : 2, &e) < 0)
+    if (msg_send(setup, &m, fds, b->branch ? 3 : 2, &e) < 0)
         _exit(1); /* the keeper is gone */
     fd_close(&b->network_fd);
     if (b->branch)
@@ -166,6 +171,15 @@ static void lend(struct init *in, const struct lend *l, const struct point *x)
     past_done(&now);
 }
 
+/* The owner may have said of a state that it is the same as another, before it asked the keeper for a branch of it: that
+ * lies there unread. */
+static bool owner_has_said_more(const struct init *in)
+{
+    struct pollfd files = {.fd = in->files, .events = POLLIN};
+
+    return poll(&files, 1, 0) > 0;
+}
+
 /* Those whose state is kept by now, and those that have waited long enough. */
 static void serve_lends(struct init *in)
 {
@@ -174,7 +188,7 @@ static void serve_lends(struct init *in)
         int found = points_find(&in->points, l->n);
         if (found >= 0) {
             lend(in, l, &in->points.list[found]);
-        } else if (clock_now_ms() >= l->until_ms) {
+        } else if (clock_now_ms() >= l->until_ms && !owner_has_said_more(in)) {
             answer_lent(in, l->box, LENT_NOT_KEPT, NULL, 0);
         } else {
             i++;

@@ -204,7 +204,8 @@ void box_hand_over(struct state *s, struct box *b, bool from_pool)
     unsigned n = CHANNELS + b->n_meters;
 
     memcpy(fds + CHANNELS, b->meters, sizeof(b->meters));
-    fds[n++] = b->workspace_fd;
+    if (b->workspace_fd >= 0)
+        fds[n++] = b->workspace_fd;
     b->phase = BOX_OUT;
     b->requested = false;
     msg_begin(&m, KEEPER_CREATED);

@@ -45,6 +45,16 @@ static void kernel_go(struct state *s, struct box *b)
     box_say_go(s, b, b->kernel_setup.fd, &network, 1);
 }
 
+/* It goes to the owner as it is. An init that a guest has found a way into could send a socket with others in it, which
+ * cannot be sent on, and with a message that cannot be sent to the owner the keeper ends. */
+static int take_workspace(struct msg *m)
+{
+    cleanup_fd int fd = msg_take_fd(m, 1);
+    int flags = fd < 0 ? 0 : fcntl(fd, F_GETFL);
+
+    return flags > 0 && flags & O_PATH ? fd_steal(&fd) : -1;
+}
+
 /* One message of a half. SETUP_FAILED ends the box. */
 uint32_t box_setup_recv(struct state *s, struct box *b, struct watch *from, const char *half)
 {
@@ -57,9 +67,9 @@ uint32_t box_setup_recv(struct state *s, struct box *b, struct watch *from, cons
         box_fail_step(s, b, "box-fork", &e);
         return 0;
     }
-    if (s->in.type == SETUP_DONE && from == &b->init_setup && b->network_fd < 0) {
+    if (s->in.type == SETUP_DONE && from == &b->init_setup && !b->init_stands) {
         b->network_fd = msg_take_fd(&s->in, 0);
-        b->workspace_fd = msg_take_fd(&s->in, 1);
+        b->workspace_fd = take_workspace(&s->in);
         b->cgroup_fd = msg_take_fd(&s->in, 2);
     }
     if (b->parent && from == &b->init_setup)

@@ -192,6 +192,7 @@ struct session {
     uint32_t req, box;
     bool has_box;
     bool from_pool;
+    bool is_branch;
 
     struct source sources[N_SOURCES];
     unsigned ready; /* bits of enum source_kind */

@@ -44,7 +44,7 @@ static int post(struct session *s, const int *fd, struct err *e)
 
 void files_tell_same(struct session *s)
 {
-    struct err ignored; /* then there is one state less to go back to */
+    struct err e;
 
     if (s->same.to == 0)
         return;
@@ -52,8 +52,8 @@ void files_tell_same(struct session *s)
     fields_put_u32(b, s->same.of);
     fields_put_u32(b, s->same.from);
     fields_put_u32(b, s->same.to);
-    s->same.to = 0;
-    post(s, NULL, &ignored);
+    if (post(s, NULL, &e) == 0 || e.code != EAGAIN)
+        s->same.to = 0;
 }
 
 /* Most cells that change nothing come one after the other, and to wake init for each would cost as much as a tenth of

@@ -105,6 +105,7 @@ struct session *session_branch(struct session *from, const struct session_depart
 {
     struct session *s = session_new(from->vessel, limits, events, ctx);
 
+    s->is_branch = true;
     s->state_n = at->n;
     s->n_cells = at->last > at->n ? at->last : at->n;
     files_tell_same(from); /* else it may not know the state by this number */
@@ -155,8 +156,8 @@ void session_created(struct session *s, uint32_t box, struct fields *f, struct m
         session_failed(s, "the keeper's answer cannot be understood");
         return;
     }
-    workspace_init(&s->workspace,
-                   msg_take_fd(m, N_SOURCES + (s->meter.kind == METER_NONE ? 0 : METER_FDS)));
+    unsigned last = N_SOURCES + (s->meter.kind == METER_NONE ? 0 : METER_FDS);
+    workspace_init(&s->workspace, msg_take_fd(m, last), !s->is_branch);
     if (s->checkpoints != CHECKPOINTS_DEFAULT || s->limits.memory != usual.memory)
         files_tell_keep(s, s->checkpoints);
     meter_read(&s->meter, &s->usage);

@@ -436,6 +436,17 @@ struct woken {
     unsigned char seed[BRANCH_SEED];
 };
 
+/* A signal that stops us may cut it short. */
+static void draw_seed(struct woken *w)
+{
+    for (w->seeded = 0; w->seeded < sizeof(w->seed);) {
+        ssize_t n = getrandom(w->seed + w->seeded, sizeof(w->seed) - w->seeded, 0);
+        if (n < 0 && errno != EINTR)
+            _exit(1);
+        w->seeded += n > 0 ? (size_t)n : 0;
+    }
+}
+
 /* In the new process. A branch has its first state wait before any Python runs in it: else the pages that it writes to
  * at first would be shared again, and copied twice. That one has then seen nothing of what Python does in a branch,
  * and does it when it is woken, with the same seed: so it is what the branch was. Both have no right over the box
@@ -451,9 +462,7 @@ static void wait_to_be_woken(struct woken *w)
         w->n = fields_get_u32(&f); /* a later one than ours, when that left no trace */
         if (!w->branch)
             return;
-        if (getrandom(w->seed, sizeof(w->seed), 0) != sizeof(w->seed))
-            _exit(1);
-        w->seeded = sizeof(w->seed);
+        draw_seed(w);
         init = in.fds[BRANCH_FD_LINE];
         w->first = fork_to_wait(init); /* branch_join has asked */
         if (w->first != 0)

@@ -50,6 +50,21 @@ class Fork(api.Case):
         answer = self.client.post(self.s.path + "/fork", at=50)
         self.assertError(answer, 409, "no_checkpoint")
 
+    def test_at_a_cell_that_changed_nothing(self):
+        """init hears of it when it is asked, and the question comes by another way."""
+        for _ in range(5):
+            self.s = self.session()
+            for code in ("x = 1", "x", "x = 2", "x = 3"):
+                self.s.cell(code)
+            branch, = self.fork(at=2)
+            self.assertEqual(api.result(branch.cell("x")), "1")
+            self.s.delete()
+
+    def test_what_its_guest_does_before_its_first_cell_is_told(self):
+        self.s.cell("import os; open('a', 'w').close(); os.register_at_fork(after_in_child=lambda: os.path.exists('a') and os.unlink('a'))")
+        branch, = self.fork()
+        self.assertEqual([(f["path"], f["change"]) for f in branch.cell("1")["files"]], [("a", "deleted")])
+
     def test_files_that_were_uploaded_since(self):
         self.s.cell("x = 1")
         self.client.put(self.s.path + "/files/in.csv", b"a,b\n")

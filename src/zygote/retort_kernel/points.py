@@ -132,7 +132,7 @@ class Points:
         self.keep = keep  # of the extension: True, False, or in the one that was woken what it lost, whether it
         # is a branch, which cell it comes after, a branch's seed, and whether its state is kept
         self.due = None  # the cell whose state nobody keeps yet
-        self.kept = None  # the last one whose state somebody keeps
+        self.kept = None  # the cell whose state is the present one, and somebody keeps it
         self.lost = []  # to be told with the next cell
         self.is_new = False  # a branch that has done nothing yet
         self.unsafe = None  # the first cell whose state could not be kept; then TOLD
@@ -144,7 +144,7 @@ class Points:
                 and leaves_no_trace(source, self.kernel.shell.user_ns)):
             same_as, self.kept = self.kept, n
             return same_as
-        self.due = n
+        self.due, self.kept = n, None
         return STATE_IS_NEW
 
     def is_missing(self, n, flags):
