@@ -54,7 +54,7 @@ static void say_failed(int setup, const char *step, const struct err *why)
 
 /* With the workspace, for its owner, who can count what is in it by such a descriptor and nothing else; and with the
  * namespaces that it has made, for the kernel process. */
-static void say_done(int setup, struct box_init *b)
+static void say_done(int setup, struct box_init *b, bool has_files)
 {
     cleanup_buf struct buf m = {0};
     cleanup_fd int workspace = open(BOX_WORKSPACE, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -67,6 +67,7 @@ static void say_done(int setup, struct box_init *b)
         _exit(1);
     }
     msg_begin(&m, SETUP_DONE);
+    fields_put_u8(&m, has_files);
     if (msg_send(setup, &m, fds, b->branch ? 3 : 2, &e) < 0)
         _exit(1); /* the keeper is gone */
     fd_close(&b->network_fd);
@@ -136,18 +137,19 @@ static void answer_lent(struct init *in, uint32_t box, const char *why_not, cons
         _exit(1);
 }
 
-/* The keeper could not open them: we let nobody look. */
-static int lend_namespaces(struct init *in, uint32_t box)
+/* The keeper could not open them: we let nobody look. With them, the way to the one that waits with the state. */
+static int lend_namespaces(struct init *in, uint32_t box, int line)
 {
     enum { LENT = 3 };
     static const char *const paths[LENT] = {"/proc/self/ns/user", "/proc/self/ns/pid",
                                             "/proc/self/ns/mnt"};
-    int fds[LENT];
+    int fds[LENT + 1];
     unsigned n = 0;
 
     while (n < LENT && (fds[n] = open(paths[n], O_RDONLY | O_CLOEXEC)) >= 0)
         n++;
-    answer_lent(in, box, n == LENT ? "" : "its namespaces cannot be opened", fds, n);
+    fds[n] = line;
+    answer_lent(in, box, n == LENT ? "" : "its namespaces cannot be opened", fds, n + 1);
     for (unsigned i = 0; i < n; i++)
         close(fds[i]);
     return n == LENT ? 0 : -1;
@@ -160,7 +162,7 @@ static void lend(struct init *in, const struct lend *l, const struct point *x)
     struct copies no_room;
     struct err ignored;
 
-    if (lend_namespaces(in, l->box) < 0)
+    if (lend_namespaces(in, l->box, x->line) < 0)
         return;
     copies_init(&no_room, 0, NULL, NULL); /* the files themselves will do */
     no_room.life = UINT32_MAX;            /* and what others have is not in it */
@@ -218,15 +220,6 @@ static void on_lend(struct init *in, struct fields *f, struct msg *m)
     serve_lends(in);
 }
 
-static void on_branch(struct init *in, struct fields *f, struct msg *m)
-{
-    uint32_t n = fields_get_u32(f);
-
-    /* Should it not come to it, the descriptors are closed, and the keeper sees that. */
-    if (fields_end(f))
-        points_branch(&in->points, n, m);
-}
-
 static void on_leave(struct init *in)
 {
     points_drop_all(&in->points);
@@ -247,8 +240,6 @@ static void serve_keeper(struct init *in)
     fields_init(&f, m.data, m.len);
     if (m.type == SETUP_LEND)
         on_lend(in, &f, &m);
-    else if (m.type == SETUP_BRANCH)
-        on_branch(in, &f, &m);
     else if (m.type == SETUP_LEAVE)
         on_leave(in);
     msg_done(&m);
@@ -405,6 +396,6 @@ void init_run(struct box_init *b, const struct init_ends *ends)
     points_begin(&in.points, in.setup, LINE_FD, b->plan->has_cgroup, b->plan->memory);
     if (b->branch)
         changes_accept_all(&in.changes); /* no cell of this session has made them */
-    say_done(in.setup, b);
+    say_done(in.setup, b, in.changes.known.n > 0);
     loop(&in);
 }

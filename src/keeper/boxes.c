@@ -130,6 +130,7 @@ void box_close_far_ends(struct box *b)
     fd_close(&b->far.init_line);
     fd_close(&b->far.kernel_line);
     fd_close(&b->far.handover);
+    fd_close(&b->far.waiting);
     for (int i = 0; i < BOX_BORN_INTO; i++)
         fd_close(&b->namespaces[i]);
     while (b->n_ways > 0)
@@ -213,6 +214,7 @@ void box_hand_over(struct state *s, struct box *b, bool from_pool)
     fields_put_u32(&m, b->id);
     fields_put_u8(&m, from_pool);
     fields_put_u8(&m, (uint8_t)s->cgroups.version);
+    fields_put_u8(&m, b->has_files);
     owner_tell(s, &m, fds, n);
     close_owner_ends(b);
     s->refill_at_ms = clock_now_ms() + REFILL_DELAY_MS;

@@ -71,6 +71,8 @@ uint32_t box_setup_recv(struct state *s, struct box *b, struct watch *from, cons
         b->network_fd = msg_take_fd(&s->in, 0);
         b->workspace_fd = take_workspace(&s->in);
         b->cgroup_fd = msg_take_fd(&s->in, 2);
+        fields_init(&f, s->in.data, s->in.len);
+        b->has_files = fields_get_u8(&f) != 0;
     }
     if (b->parent && from == &b->init_setup)
         box_branch_hear(s, b, &s->in);
@@ -385,7 +387,7 @@ struct box *box_new(struct state *s, uint32_t environment, const struct limits *
         .network_fd = -1,
         .live_fd = -1,
         .cgroup_fd = -1,
-        .far = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
+        .far = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
         .namespaces = {-1, -1, -1, -1, -1},
         .next = s->boxes,
     };

@@ -52,6 +52,7 @@ enum box_phase { BOX_MAKING, BOX_BLANK, BOX_READY, BOX_OUT, BOX_ENDING };
 struct far_ends {
     int init_setup, kernel_setup, cell_out, cell_in, out, err, files, init_line, kernel_line;
     int handover; /* a branch's init has it, to hear of the files */
+    int waiting;  /* of a branch: where the one waits whose fork its kernel process is to be */
 };
 
 struct box {
@@ -68,6 +69,7 @@ struct box {
     bool memory_short;          /* init said so: only where there is no cgroup */
     pid_t init_pid, kernel_pid; /* 0: not there */
     bool init_stands;
+    bool has_files; /* init knows of some, before any user code has run in the box */
     bool asked_zygote;                     /* a fork is under way; the answer will come */
     struct watch init_setup, kernel_setup; /* .fd -1 when closed */
     /* the owner's ends, until they are handed over */

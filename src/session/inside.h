@@ -192,7 +192,6 @@ struct session {
     uint32_t req, box;
     bool has_box;
     bool from_pool;
-    bool is_branch;
 
     struct source sources[N_SOURCES];
     unsigned ready; /* bits of enum source_kind */
@@ -301,7 +300,7 @@ void link_lost(struct vessel *v, const char *why);
 
 /* ---- session.c ---- */
 void session_free(struct session *s);
-/* The box stands; the fields left are from_pool and meter. */
+/* The box stands; the fields left are from_pool, meter and whether there are files. */
 void session_created(struct session *s, uint32_t box, struct fields *f, struct msg *m);
 void session_failed(struct session *s, const char *why);
 /* Begin to collect for the next cell. */

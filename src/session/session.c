@@ -105,7 +105,6 @@ struct session *session_branch(struct session *from, const struct session_depart
 {
     struct session *s = session_new(from->vessel, limits, events, ctx);
 
-    s->is_branch = true;
     s->state_n = at->n;
     s->n_cells = at->last > at->n ? at->last : at->n;
     files_tell_same(from); /* else it may not know the state by this number */
@@ -150,6 +149,7 @@ void session_created(struct session *s, uint32_t box, struct fields *f, struct m
     s->has_box = true;
     s->from_pool = fields_get_u8(f) != 0;
     unsigned meter = fields_get_u8(f);
+    bool has_files = fields_get_u8(f) != 0;
     s->state = IDLE;
     bool sound = !f->failed && meter_init(&s->meter, meter, m, N_SOURCES) == 0;
     if (!sound || session_take_sources(s, m, N_SOURCES) < 0) {
@@ -157,7 +157,7 @@ void session_created(struct session *s, uint32_t box, struct fields *f, struct m
         return;
     }
     unsigned last = N_SOURCES + (s->meter.kind == METER_NONE ? 0 : METER_FDS);
-    workspace_init(&s->workspace, msg_take_fd(m, last), !s->is_branch);
+    workspace_init(&s->workspace, msg_take_fd(m, last), has_files);
     if (s->checkpoints != CHECKPOINTS_DEFAULT || s->limits.memory != usual.memory)
         files_tell_keep(s, s->checkpoints);
     meter_read(&s->meter, &s->usage);

@@ -21,10 +21,10 @@ static bool is_empty(const struct workspace *w)
            st.f_files - st.f_ffree == ROOT_ALONE;
 }
 
-void workspace_init(struct workspace *w, int fd, bool begins)
+void workspace_init(struct workspace *w, int fd, bool has_files)
 {
     *w = (struct workspace){.fd = fd};
-    w->empty_before = begins && is_empty(w);
+    w->empty_before = !has_files && is_empty(w);
 }
 
 void workspace_done(struct workspace *w)

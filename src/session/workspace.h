@@ -10,8 +10,8 @@ struct workspace {
     bool empty_asked;  /* nor was one when init was asked last */
 };
 
-/* Takes the descriptor. `begins`: what is there now is all that is known. (In a branch code of its guest's has run.) */
-void workspace_init(struct workspace *w, int fd, bool begins);
+/* Takes the descriptor. init knew of files, or not, before any user code ran: of a branch some has run by now. */
+void workspace_init(struct workspace *w, int fd, bool has_files);
 void workspace_done(struct workspace *w);
 /* There was no file, and there is none: no change that could be told. */
 bool workspace_still_empty(const struct workspace *w);

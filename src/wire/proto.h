@@ -8,7 +8,7 @@
  *   make           keeper ⇄ zygote          msg.h
  *   set-up         keeper ⇄ init, kernel    msg.h     the kernel's only until the box is ready
  *   line           init ⇄ kernel process    msg.h     the kernel's side is hostile
- *   waiting        init ⇄ one that waits    msg.h
+ *   waiting        init ⇄ one that waits    msg.h     and the keeper, for a branch
  *   handover       init → a branch's init   msg.h
  *   holder         init ⇄ its holder        msg.h
  *
@@ -115,7 +115,8 @@ enum keeper_msg {
     KEEPER_GIVE_UP = 6, /* u32 req of a BRANCH: nobody waits for it any more */
     KEEPER_LAUNCH = 7,  /* to its program, before all others: see keeper/launch.h */
 
-    KEEPER_CREATED = 16,   /* u32 req, u32 box, u8 from_pool, u8 meter (enum meter_kind); fds: the
+    KEEPER_CREATED = 16,   /* u32 req, u32 box, u8 from_pool, u8 meter (enum meter_kind), u8 whether
+                              there were files before any user code ran in it; fds: the
                               cell's frames, where orders go, stdout, stderr, files, then the meter's
                               in the order below, then the workspace, to see whether it is empty */
     KEEPER_FAILED = 17,    /* u32 req, text why */
@@ -154,11 +155,9 @@ enum setup_msg {
     SETUP_LEND =
         2, /* to init: u32 box, u32 n, u8 present; fd: a branch of the state after cell n is to be
                          made, as this box; let its init have the files here, those of now or of then */
-    SETUP_BRANCH =
-        3, /* to init: u32 n; fds as in enum branch_fd: for the one that waits with this state */
     SETUP_LEAVE = 4, /* to init: the session is over; stay, with nothing, for its branches' sake */
 
-    SETUP_DONE = 16,   /* this half is ready (init; fds: the network namespace that it made, the
+    SETUP_DONE = 16,   /* this half is ready (init: u8 whether there are files; fds: the network namespace that it made, the
                           workspace and, of a branch, the namespace of cgroups) */
     SETUP_SHORT = 18,  /* init, where no cgroup is: the box was over its memory limit */
     SETUP_FAILED = 17, /* text step, text why: it has exited */
@@ -167,7 +166,8 @@ enum setup_msg {
     SETUP_LIVE = 20, /* init; fd: a pidfd of the kernel process, from now on this one */
     SETUP_DIED = 21, /* init: u32 wait status of that one */
     SETUP_LENT =
-        22, /* init: u32 box (the branch), text why not; fds: its user, pid and mount namespaces */
+        22, /* init: u32 box (the branch), text why not; fds: its user, pid and mount namespaces, and where
+               the one waits that has the state */
     SETUP_BORN =
         23, /* a branch's init; fds: the namespaces that it was born into, and ways into the cgroup
                for its user */
@@ -194,7 +194,7 @@ enum waiting_msg {
                            its orders, the line */
     WAITING_SCORE = 2,  /* u32 how soon it is ended when memory is short (oom_score_adj) */
     WAITING_WEIGH = 3,  /* how much has it alone? */
-    WAITING_BRANCH = 4, /* u32 n, the cell that it leaves after; fds as in enum branch_fd: fork a
+    WAITING_BRANCH = 4, /* the keeper's: u32 n, the cell that it leaves after; fds as in enum branch_fd: fork a
                            kernel process for that box */
 
     WAITING_WEIGHT = 16, /* u64 bytes, u64 bytes of memory that it has together with the live one */
@@ -203,7 +203,7 @@ enum waiting_msg {
 /* A line of what is lost. */
 #define POINT_SHARED "shared memory of %zu kB"
 
-/* Descriptors of a SETUP_BRANCH and a WAITING_BRANCH. The last are ways into the cgroup, as many as there are. */
+/* Descriptors of a WAITING_BRANCH. The last are ways into the cgroup, as many as there are. */
 enum branch_fd {
     BRANCH_FD_STDOUT,
     BRANCH_FD_STDERR,

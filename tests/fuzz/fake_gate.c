@@ -56,6 +56,7 @@ static void create(uint32_t request)
     fields_put_u32(&b, ++box);
     fields_put_u8(&b, 0);
     fields_put_u8(&b, METER_NONE);
+    fields_put_u8(&b, false);
     fake_check(msg_send(keeper, &b, fds, 5, &e), &e);
     for (int i = 0; i < 5; i++)
         close(fds[i]);

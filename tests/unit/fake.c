@@ -208,6 +208,7 @@ void fake_create(struct fake *f, unsigned meter)
     fields_put_u32(&b, f->box);
     fields_put_u8(&b, 1);
     fields_put_u8(&b, (uint8_t)meter);
+    fields_put_u8(&b, f->has_files);
     assert_that(msg_send(f->keeper, &b, fds, n, &e) == 0);
     for (unsigned i = 0; i < 5; i++)
         close(fds[i]);

@@ -28,6 +28,7 @@ struct fake {
     uint32_t box, n;            /* and the cell that the owner asked for last */
     int meter_files[METER_FDS]; /* plain files with the numbers, when there is a meter */
     int workspace;              /* what the owner gets of it, or -1 */
+    bool has_files;             /* and whether init says that some were there at first */
     uint32_t same_as;           /* that DONE bears, and one more; 0: STATE_IS_NEW */
 
     /* what the owner was told */

@@ -46,12 +46,13 @@ static int remove_place(void **state)
     return rmdir(place);
 }
 
-static void open_with(const char *options)
+static void open_with(const char *options, bool has_files)
 {
     assert_int_equal(mount("tmpfs", place, "tmpfs", 0, options), 0);
     fake_start(&f, NULL);
     f.workspace = open(place, O_PATH | O_DIRECTORY | O_CLOEXEC);
     assert_true(f.workspace >= 0);
+    f.has_files = has_files;
     fake_create(&f, METER_V1);
     assert_true(f.opened);
 }
@@ -59,7 +60,7 @@ static void open_with(const char *options)
 static int setup(void **state)
 {
     (void)state;
-    open_with("nr_inodes=10");
+    open_with("nr_inodes=10", false);
     return 0;
 }
 
@@ -201,6 +202,16 @@ static void of_a_file_that_came_while_init_looked(void **state)
     assert_asked();
 }
 
+/* A branch whose guest has deleted what came along, before its first cell. */
+static void of_files_that_were_there_at_first(void **state)
+{
+    (void)state;
+    teardown(NULL);
+    open_with("nr_inodes=10", true);
+    run();
+    assert_asked();
+}
+
 static void of_a_file_without_a_name(void **state)
 {
     (void)state;
@@ -232,7 +243,7 @@ static void where_nothing_is_counted(void **state)
 {
     (void)state;
     teardown(NULL);
-    open_with("nr_inodes=0");
+    open_with("nr_inodes=0", false);
     run();
     assert_asked();
 }
@@ -339,6 +350,7 @@ int main(void)
         TEST(of_one_with_a_file),
         TEST(of_a_file_that_is_gone),
         TEST(of_a_file_that_came_while_init_looked),
+        TEST(of_files_that_were_there_at_first),
         TEST(of_a_file_without_a_name),
         TEST(of_one_that_its_owner_fills),
         TEST(where_nothing_is_counted),
