@@ -280,6 +280,15 @@ static int refuse_bpf(scmp_filter_ctx c, struct err *e)
     return 0;
 }
 
+/* Whoever closes such a socket last waits for what it has not sent; and that may be one of ours, who got it with a
+ * message. Programs are told that it is done: on a loopback nobody misses it. */
+static int pretend_to_linger(scmp_filter_ctx c, struct err *e)
+{
+    struct refusal r = {SCMP_SYS(setsockopt), 0, 2, {ARG_IS(1, SOL_SOCKET), ARG_IS(2, SO_LINGER)}};
+
+    return refuse(c, &r, e);
+}
+
 /* Tables of the packet filter, and devices: who enters a branch's box has, until he gives it up, every right over
  * its empty network, and this code has been broken by such people before. */
 static int refuse_tables(scmp_filter_ctx c, struct err *e)
@@ -365,9 +374,9 @@ static int refuse_arguments(scmp_filter_ctx c, struct err *e)
         {SCMP_SYS(prlimit64), EPERM, 2, {SCMP_A0(SCMP_CMP_NE, 0), SCMP_A2(SCMP_CMP_NE, 0)}},
     };
 
-    if (REFUSE_ALL(c, list, e) < 0 || refuse_bpf(c, e) < 0 || refuse_tables(c, e) < 0 ||
-        refuse_out_of_band(c, e) < 0 || refuse_namespaces(c, e) < 0 || refuse_init(c, e) < 0 ||
-        refuse_protocols(c, e) < 0 || refuse_families(c, e) < 0)
+    if (REFUSE_ALL(c, list, e) < 0 || refuse_bpf(c, e) < 0 || pretend_to_linger(c, e) < 0 ||
+        refuse_tables(c, e) < 0 || refuse_out_of_band(c, e) < 0 || refuse_namespaces(c, e) < 0 ||
+        refuse_init(c, e) < 0 || refuse_protocols(c, e) < 0 || refuse_families(c, e) < 0)
         return -1;
     return 0;
 }

@@ -137,19 +137,19 @@ static void answer_lent(struct init *in, uint32_t box, const char *why_not, cons
         _exit(1);
 }
 
-/* The keeper could not open them: we let nobody look. With them, the way to the one that waits with the state. */
-static int lend_namespaces(struct init *in, uint32_t box, int line)
+/* The keeper could not open them: we let nobody look. The way to the one that waits with the state stays here: it came
+ * from the guest, and whoever closes a descriptor last may have to wait for it. */
+static int lend_namespaces(struct init *in, uint32_t box)
 {
     enum { LENT = 3 };
     static const char *const paths[LENT] = {"/proc/self/ns/user", "/proc/self/ns/pid",
                                             "/proc/self/ns/mnt"};
-    int fds[LENT + 1];
+    int fds[LENT];
     unsigned n = 0;
 
     while (n < LENT && (fds[n] = open(paths[n], O_RDONLY | O_CLOEXEC)) >= 0)
         n++;
-    fds[n] = line;
-    answer_lent(in, box, n == LENT ? "" : "its namespaces cannot be opened", fds, n + 1);
+    answer_lent(in, box, n == LENT ? "" : "its namespaces cannot be opened", fds, n);
     for (unsigned i = 0; i < n; i++)
         close(fds[i]);
     return n == LENT ? 0 : -1;
@@ -162,7 +162,7 @@ static void lend(struct init *in, const struct lend *l, const struct point *x)
     struct copies no_room;
     struct err ignored;
 
-    if (lend_namespaces(in, l->box, x->line) < 0)
+    if (lend_namespaces(in, l->box) < 0)
         return;
     copies_init(&no_room, 0, NULL, NULL); /* the files themselves will do */
     no_room.life = UINT32_MAX;            /* and what others have is not in it */
@@ -220,6 +220,15 @@ static void on_lend(struct init *in, struct fields *f, struct msg *m)
     serve_lends(in);
 }
 
+static void on_branch(struct init *in, struct fields *f, struct msg *m)
+{
+    uint32_t n = fields_get_u32(f);
+
+    /* Should it not come to it, the descriptors are closed, and the keeper sees that. */
+    if (fields_end(f))
+        points_branch(&in->points, n, m);
+}
+
 static void on_leave(struct init *in)
 {
     points_drop_all(&in->points);
@@ -240,6 +249,8 @@ static void serve_keeper(struct init *in)
     fields_init(&f, m.data, m.len);
     if (m.type == SETUP_LEND)
         on_lend(in, &f, &m);
+    else if (m.type == SETUP_BRANCH)
+        on_branch(in, &f, &m);
     else if (m.type == SETUP_LEAVE)
         on_leave(in);
     msg_done(&m);

@@ -610,6 +610,18 @@ uint64_t points_weigh(const struct point *x, uint64_t *ret_shared)
     return good ? bytes + past_weight(&x->past) : 0;
 }
 
+void points_branch(struct points *p, uint32_t n, struct msg *m)
+{
+    cleanup_buf struct buf b = {0};
+    struct err ignored;
+    int found = points_find(p, n);
+
+    msg_begin(&b, WAITING_BRANCH);
+    fields_put_u32(&b, n);
+    if (found >= 0)
+        msg_try_send(p->list[found].line, &b, m->fds, m->n_fds, &ignored);
+}
+
 void points_drop_all(struct points *p)
 {
     while (p->n > 0)

@@ -83,6 +83,8 @@ void points_same(struct points *p, uint32_t of, uint32_t from, uint32_t to);
 /* Have it fork a successor; those that are newer go. -1 with ENOENT: there is none. What came of it is told by
  * points_woke, after points_hear or points_tick. */
 int points_wake(struct points *p, uint32_t n, struct err *e);
+/* Have the one with this state fork a kernel process for another box, which the descriptors of the message are of. */
+void points_branch(struct points *p, uint32_t n, struct msg *m);
 /* None waits any more. */
 void points_drop_all(struct points *p);
 /* The bytes that nobody shares with it, and those of memory that it has together with the live one. */

@@ -130,7 +130,6 @@ void box_close_far_ends(struct box *b)
     fd_close(&b->far.init_line);
     fd_close(&b->far.kernel_line);
     fd_close(&b->far.handover);
-    fd_close(&b->far.waiting);
     for (int i = 0; i < BOX_BORN_INTO; i++)
         fd_close(&b->namespaces[i]);
     while (b->n_ways > 0)

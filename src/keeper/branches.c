@@ -4,9 +4,9 @@
  * a user namespace has every right in it: so a branch's is made inside the other box's, by its guest's uid,
  * and the process that waits there with the wanted state can enter it, with no capability of its own.
  *
- *     keeper ──LEND──▶ init ──LENT: its namespaces, and a way to the one that waits──▶ keeper ──fork──▶ maker ──▶ in them ──clone──▶ branch's init
+ *     keeper ──LEND──▶ init ──LENT: its namespaces──▶ keeper ──fork──▶ maker ──▶ in them ──clone──▶ branch's init
  *                        └──────────────── the files ──────────────────────────────────────────────────▶ ┘
- *     keeper ──BRANCH──▶ one that waits ──fork──▶ kernel process ──HERE──▶ branch's init
+ *     keeper ──BRANCH──▶ init ──BRANCH──▶ one that waits ──fork──▶ kernel process ──HERE──▶ branch's init
  *
  * The branch's pid namespace lies in the other's too: a box with branches keeps its init, and nothing else,
  * until they are gone.
@@ -39,8 +39,8 @@
  * guest has registered for forks, may not come to an end. */
 #define BRANCH_MS 60000
 
-/* Of the other box, in the order in which SETUP_LENT has them; the namespaces as the maker enters them. */
-enum { LENT_USER, LENT_PID, LENT_MNT, LENT_LINE, LENT };
+/* Of the other box, in the order in which SETUP_LENT has them and the maker enters them. */
+enum { LENT_USER, LENT_PID, LENT_MNT, LENT };
 
 /* ---- the maker ---- */
 
@@ -348,8 +348,6 @@ void box_lent(struct state *s, const struct box *by, struct msg *m)
         box_fail(s, b, why);
     else if (step_fails("branch-enter", &e) < 0 || fork_maker(s, b, m->fds, &e) < 0)
         box_fail_step(s, b, "branch-enter", &e);
-    else
-        b->far.waiting = msg_take_fd(m, LENT_LINE);
 }
 
 /* The one that waits forks while the branch's init builds the root. */
@@ -370,10 +368,12 @@ static int ask_for_kernel(struct box *b, struct err *e)
         [BRANCH_FD_UTS] = b->namespaces[BOX_NS_UTS],
     };
 
+    if (b->parent->init_setup.fd < 0)
+        return err_set(e, ESRCH, "the session has ended");
     memcpy(fds + BRANCH_FD_WAYS, b->ways, sizeof(b->ways));
-    msg_begin(&m, WAITING_BRANCH);
+    msg_begin(&m, SETUP_BRANCH);
     fields_put_u32(&m, b->at);
-    if (msg_try_send(b->far.waiting, &m, fds, BRANCH_FD_WAYS + b->n_ways, e) < 0)
+    if (msg_send(b->parent->init_setup.fd, &m, fds, BRANCH_FD_WAYS + b->n_ways, e) < 0)
         return -1;
     box_close_far_ends(b);
     return 0;

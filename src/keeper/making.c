@@ -387,7 +387,7 @@ struct box *box_new(struct state *s, uint32_t environment, const struct limits *
         .network_fd = -1,
         .live_fd = -1,
         .cgroup_fd = -1,
-        .far = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
+        .far = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
         .namespaces = {-1, -1, -1, -1, -1},
         .next = s->boxes,
     };

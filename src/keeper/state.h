@@ -52,7 +52,6 @@ enum box_phase { BOX_MAKING, BOX_BLANK, BOX_READY, BOX_OUT, BOX_ENDING };
 struct far_ends {
     int init_setup, kernel_setup, cell_out, cell_in, out, err, files, init_line, kernel_line;
     int handover; /* a branch's init has it, to hear of the files */
-    int waiting;  /* of a branch: where the one waits whose fork its kernel process is to be */
 };
 
 struct box {

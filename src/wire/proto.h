@@ -8,7 +8,7 @@
  *   make           keeper ⇄ zygote          msg.h
  *   set-up         keeper ⇄ init, kernel    msg.h     the kernel's only until the box is ready
  *   line           init ⇄ kernel process    msg.h     the kernel's side is hostile
- *   waiting        init ⇄ one that waits    msg.h     and the keeper, for a branch
+ *   waiting        init ⇄ one that waits    msg.h
  *   handover       init → a branch's init   msg.h
  *   holder         init ⇄ its holder        msg.h
  *
@@ -155,6 +155,8 @@ enum setup_msg {
     SETUP_LEND =
         2, /* to init: u32 box, u32 n, u8 present; fd: a branch of the state after cell n is to be
                          made, as this box; let its init have the files here, those of now or of then */
+    SETUP_BRANCH =
+        3, /* to init: u32 n; fds as in enum branch_fd: for the one that waits with this state */
     SETUP_LEAVE = 4, /* to init: the session is over; stay, with nothing, for its branches' sake */
 
     SETUP_DONE = 16,   /* this half is ready (init: u8 whether there are files; fds: the network namespace that it made, the
@@ -166,8 +168,7 @@ enum setup_msg {
     SETUP_LIVE = 20, /* init; fd: a pidfd of the kernel process, from now on this one */
     SETUP_DIED = 21, /* init: u32 wait status of that one */
     SETUP_LENT =
-        22, /* init: u32 box (the branch), text why not; fds: its user, pid and mount namespaces, and where
-               the one waits that has the state */
+        22, /* init: u32 box (the branch), text why not; fds: its user, pid and mount namespaces */
     SETUP_BORN =
         23, /* a branch's init; fds: the namespaces that it was born into, and ways into the cgroup
                for its user */
@@ -194,7 +195,7 @@ enum waiting_msg {
                            its orders, the line */
     WAITING_SCORE = 2,  /* u32 how soon it is ended when memory is short (oom_score_adj) */
     WAITING_WEIGH = 3,  /* how much has it alone? */
-    WAITING_BRANCH = 4, /* the keeper's: u32 n, the cell that it leaves after; fds as in enum branch_fd: fork a
+    WAITING_BRANCH = 4, /* u32 n, the cell that it leaves after; fds as in enum branch_fd: fork a
                            kernel process for that box */
 
     WAITING_WEIGHT = 16, /* u64 bytes, u64 bytes of memory that it has together with the live one */
@@ -203,7 +204,7 @@ enum waiting_msg {
 /* A line of what is lost. */
 #define POINT_SHARED "shared memory of %zu kB"
 
-/* Descriptors of a WAITING_BRANCH. The last are ways into the cgroup, as many as there are. */
+/* Descriptors of a SETUP_BRANCH and a WAITING_BRANCH. The last are ways into the cgroup, as many as there are. */
 enum branch_fd {
     BRANCH_FD_STDOUT,
     BRANCH_FD_STDERR,
