@@ -27,7 +27,7 @@
 #define DISCARD_MAX (256u << 20)
 /* Descriptors. */
 #define FDS_OWN 64
-#define FDS_OF_SESSION 10 /* its channels, its meters and its workspace */
+#define FDS_OF_SESSION 10   /* its channels, its meters and its workspace */
 #define FDS_OF_CONNECTION 2 /* its socket, and a file or a pipe */
 #define FEW_CONNECTIONS 16
 

@@ -68,8 +68,8 @@ struct box {
     bool memory_short;          /* init said so: only where there is no cgroup */
     pid_t init_pid, kernel_pid; /* 0: not there */
     bool init_stands;
-    bool has_files; /* init knows of some, before any user code has run in the box */
-    bool asked_zygote;                     /* a fork is under way; the answer will come */
+    bool has_files;    /* init knows of some, before any user code has run in the box */
+    bool asked_zygote; /* a fork is under way; the answer will come */
     struct watch init_setup, kernel_setup; /* .fd -1 when closed */
     /* the owner's ends, until they are handed over */
     int cell_out_fd, cell_in_fd, stdout_fd, stderr_fd, files_fd, workspace_fd;

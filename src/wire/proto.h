@@ -37,7 +37,7 @@ enum cell_frame {
     CELL_DISPLAY = 17, /* u8 kind (enum display_kind), bytes metadata (a JSON object, or empty),
                           u32 count, count × (text mime, bytes data); text is UTF-8, the rest raw */
     CELL_ERROR = 18,   /* bytes name, bytes value, bytes traceback; at most one per cell */
-    CELL_DONE = 19,    /* u32 n, u8 status (enum done_status), u32 exit code (SystemExit's), u32 after
+    CELL_DONE = 19, /* u32 n, u8 status (enum done_status), u32 exit code (SystemExit's), u32 after
                           which cell the state was what it is now, and is kept (or STATE_IS_NEW) */
     CELL_CHECKED = 20, /* u8 (enum check_state), bytes indentation for the next line */
 };
@@ -73,7 +73,7 @@ enum file_msg {
     FILE_STATES = 13, /* u32 req: the same without the memory, which takes long to find out */
     FILE_KEEP = 11,   /* u32 req, u32 n, u64 memory: so many at most, where it is not
                          CHECKPOINTS_DEFAULT, of a session with this limit; has no answer */
-    FILE_SAME = 14,   /* u32 req, u32 of, u32 from, u32 to: after these cells the state is what it was
+    FILE_SAME = 14, /* u32 req, u32 of, u32 from, u32 to: after these cells the state is what it was
                          after `of`; has no answer */
     FILE_EVICTIONS =
         12, /* u32 req: how many of its own processes have been ended for want of memory,
@@ -159,7 +159,8 @@ enum setup_msg {
         3, /* to init: u32 n; fds as in enum branch_fd: for the one that waits with this state */
     SETUP_LEAVE = 4, /* to init: the session is over; stay, with nothing, for its branches' sake */
 
-    SETUP_DONE = 16,   /* this half is ready (init: u8 whether there are files; fds: the network namespace that it made, the
+    SETUP_DONE =
+        16, /* this half is ready (init: u8 whether there are files; fds: the network namespace that it made, the
                           workspace and, of a branch, the namespace of cgroups) */
     SETUP_SHORT = 18,  /* init, where no cgroup is: the box was over its memory limit */
     SETUP_FAILED = 17, /* text step, text why: it has exited */
@@ -191,7 +192,8 @@ enum line_msg {
 };
 
 enum waiting_msg {
-    WAITING_WAKE = 1,   /* u32 n, the cell that it goes on after; fds: stdout, stderr, the cell's frames,
+    WAITING_WAKE =
+        1, /* u32 n, the cell that it goes on after; fds: stdout, stderr, the cell's frames,
                            its orders, the line */
     WAITING_SCORE = 2,  /* u32 how soon it is ended when memory is short (oom_score_adj) */
     WAITING_WEIGH = 3,  /* how much has it alone? */
