@@ -132,6 +132,7 @@ static void tell(int change, const char *path)
     struct fields asked;
     struct err e;
 
+    assert_true(init_has_mail());
     assert_int_equal(msg_recv(f.files, &m, &e), 1);
     assert_int_equal(m.type, FILE_CHANGES);
     fields_init(&asked, m.data, m.len);
@@ -152,6 +153,16 @@ static void tell(int change, const char *path)
     fake_turn(&f);
     fake_init_answers(&f); /* how full it is */
     assert_true(f.done);
+}
+
+/* One cell has made a file, which was told; when the next one ends it is gone. */
+static void run_after_a_file(void)
+{
+    close(make("a"));
+    run();
+    tell(FILE_CREATED, "a");
+    unmake("a");
+    run();
 }
 
 /* ---- files ---- */
@@ -178,11 +189,7 @@ static void of_one_with_a_file(void **state)
 static void of_a_file_that_is_gone(void **state)
 {
     (void)state;
-    close(make("a"));
-    run();
-    tell(FILE_CREATED, "a");
-    unmake("a");
-    run();
+    run_after_a_file();
     tell(FILE_DELETED, "a"); /* it is empty, but that has to be told */
     assert_int_equal(f.cell->n_files, 1);
     run();
@@ -192,11 +199,7 @@ static void of_a_file_that_is_gone(void **state)
 static void of_a_file_that_came_while_init_looked(void **state)
 {
     (void)state;
-    close(make("a"));
-    run();
-    tell(FILE_CREATED, "a");
-    unmake("a");
-    run();
+    run_after_a_file();
     tell(FILE_CREATED, "b"); /* which is gone again by now */
     run();
     assert_asked();
@@ -281,6 +284,7 @@ static void assert_told(uint32_t of, uint32_t from, uint32_t to)
     struct fields told;
     struct err e;
 
+    assert_true(init_has_mail());
     assert_int_equal(msg_recv(f.files, &m, &e), 1);
     assert_int_equal(m.type, FILE_SAME);
     fields_init(&told, m.data, m.len);
@@ -296,6 +300,7 @@ static void assert_next(uint32_t type)
     cleanup_msg struct msg m;
     struct err e;
 
+    assert_true(init_has_mail());
     assert_int_equal(msg_recv(f.files, &m, &e), 1);
     assert_int_equal(m.type, type);
 }
