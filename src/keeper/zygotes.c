@@ -1,6 +1,7 @@
 /* zygotes: starting them, and asking them for forks. Runs in the keeper. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -71,12 +72,15 @@ static int enter_root(struct state *s, unsigned environment, struct err *e)
 _Noreturn static void become_zygote(struct state *s, unsigned environment, int control, int log)
 {
     const struct environment *env = &s->options->environments[environment];
-    char preload[4096], fault[128];
+    uint64_t memory = s->options->limits.memory;
+    char preload[4096], fault[128], limit[64];
     const char *injected = getenv("RETORT_FAULT");
     struct err e = {0};
 
     snprintf(preload, sizeof(preload), "RETORT_PRELOAD=%s", env->preload);
     snprintf(fault, sizeof(fault), "RETORT_FAULT=%s", injected ? injected : "");
+    /* Of most boxes: the others change it. */
+    snprintf(limit, sizeof(limit), "RETORT_MEMORY=%" PRIu64, memory == LIMIT_NONE ? 0 : memory);
     char *const argv[] = {env->python, "/opt/retort/boot.py", NULL};
     /* Nothing of the host's environment: it may hold secrets, and every box would inherit them.
      * One thread for numerical libraries until a box knows how many it may have. */
@@ -93,6 +97,7 @@ _Noreturn static void become_zygote(struct state *s, unsigned environment, int c
                           "OPENBLAS_NUM_THREADS=1",
                           "MKL_NUM_THREADS=1",
                           "PYTHONDONTWRITEBYTECODE=1",
+                          limit,
                           preload,
                           s->options->few ? "RETORT_FEW=1" : "RETORT_FEW=",
                           injected ? fault : NULL, /* last: the box's environment has it too */

@@ -359,8 +359,13 @@ class Undo(api.Case):
         self.assertEqual(self.s.client.post(self.s.path + "/cells", code="1", on_error="explode").status, 400)
 
 
+FORK = """
+pid = os.fork()
+if pid == 0: os._exit(0)
+os.waitpid(pid, 0)
+"""
 HANDLERS = """
-import gc, os, threading
+import gc, logging, os, threading
 seen = []
 def look(): seen.append((len(handlers) == whole, threading._after_fork in handlers))
 os.register_at_fork(after_in_child=look)
@@ -368,6 +373,8 @@ gc.unfreeze()
 (handlers,) = [each for each in gc.get_referrers(look) if type(each) is list]  # Python's own
 whole = len(handlers)
 """
+# The first fork of the user's brings them back; then it is as if they had never been away.
+HANDLERS_BACK = HANDLERS + FORK + "whole = len(handlers)\n"
 
 
 class Forks(api.Case):
@@ -379,21 +386,30 @@ class Forks(api.Case):
 
     def test_one_thread(self):
         s = self.session()
-        self.assertEqual(s.cell(HANDLERS)["status"], "ok")
+        self.assertEqual(s.cell(HANDLERS_BACK)["status"], "ok")
         self.assertEqual(self.seen_after_a_death(s), "([(False, False)], True)")
         child = "pid = os.fork()\nif pid == 0: os._exit(len(seen) == 2 and seen[1] == (True, True))\n"
         self.assertEqual(api.result(s.cell(child + "os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])")), "1")
 
+    def test_before_the_first_fork_of_the_users(self):
+        """To be kept brings nothing back, and in a state that was kept the first fork still does."""
+        s = self.session()
+        self.assertEqual(s.cell(HANDLERS)["status"], "ok")
+        self.assertEqual(self.seen_after_a_death(s), "([(True, False)], True)")
+        said = "len(handlers) > whole, handlers[0] is threading._after_fork, handlers[-1] is look, logging._lock._is_owned()"
+        for _ in range(2):  # and the next one leaves them as they are
+            self.assertEqual(api.result(s.cell(FORK + said)), "(True, True, True, False)")
+
     def test_what_is_registered_meanwhile(self):
         s = self.session()
-        s.cell(HANDLERS + "late = []\nos.register_at_fork(after_in_child=lambda: late or "
+        s.cell(HANDLERS_BACK + "late = []\nos.register_at_fork(after_in_child=lambda: late or "
                "late.append(os.register_at_fork(after_in_child=lambda: seen.append('late'))))")
         self.assertIn("restored_to", s.cell("os._exit(1)"))
         self.assertEqual(api.result(s.cell("len(handlers) - whole, threading._after_fork in handlers")), "(2, True)")
 
     def test_threads(self):
         s = self.session()
-        s.cell(HANDLERS + "wait = threading.Event()\nthreading.Thread(target=wait.wait, daemon=True).start()")
+        s.cell(HANDLERS_BACK + "wait = threading.Event()\nthreading.Thread(target=wait.wait, daemon=True).start()")
         self.assertEqual(self.seen_after_a_death(s), "([(True, True)], True)")
         self.assertEqual(api.result(s.cell("threading.active_count()")), "1")
 

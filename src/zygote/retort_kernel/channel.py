@@ -55,6 +55,7 @@ class Channel:
         self.lock = RLock()
         self.inside = Lock()
         self.fds = ()  # out, in
+        self.orders = None  # to poll for what comes in
         self.pid = None  # the process that may speak; a forked child may not
         self.busy = False  # a cell runs: the owner answers fences and takes displays
         self.last = None  # who wrote last: a stream, the channel itself, or None
@@ -70,6 +71,8 @@ class Channel:
         """In the zygote: these will be the two pipes."""
         self.fds = (out, in_)
         self.send, self.recv = partial(write, out), partial(read, in_)
+        self.orders = new_poll()
+        self.orders.register(in_, POLLIN)
 
     def open(self, out, in_):
         """Speak on these two pipes, for the session that this process is."""
@@ -164,12 +167,18 @@ class Channel:
         finishes the job and never sends it twice."""
         frame, sent = entry
         with self.lock:
-            if sum(sent) < len(frame) and not any(other is entry for other in self.outbox):
+            if sum(sent) < len(frame) and not self._is_posted(entry):
                 self._release()
                 self.outbox.append(entry)
             if not self.inside.locked():
                 with self.inside:
                     self._push()
+
+    def _is_posted(self, entry):
+        for other in self.outbox:
+            if other is entry:
+                return True
+        return False
 
     def _release(self):
         if self.held:
@@ -257,9 +266,7 @@ class Channel:
         """Does the owner send nothing for so long?"""
         if self.inbox or self.received:
             return False
-        poll = new_poll()
-        poll.register(self.fds[1], POLLIN)
-        return not poll.poll(milliseconds)
+        return not self.orders.poll(milliseconds)
 
     def is_addressed(self):
         """Has the owner sent something that has not been taken out yet?"""

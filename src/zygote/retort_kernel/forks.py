@@ -2,8 +2,8 @@
 
 Some of the handlers that modules have registered (os.register_at_fork) repair what other threads may have
 left: here there is one thread, and it holds nothing. A box would copy 80 pages for them. So they are taken
-out of Python's lists in the zygote, and put back in every fork of it, where the user's forks need them. When a
-session that has one thread is forked to be kept they are left out once more: there it is 190 pages.
+out of Python's lists in the zygote. In a box one handler stands in for all: before the first fork of the user's it
+brings them back. When a session that has one thread is forked to be kept none of them is called: it would be 190 pages.
 The lists have no name; the garbage collector knows them. Where it does not, boxes only cost more.
 """
 from .pristine import __builtins__
@@ -15,30 +15,46 @@ import threading
 from collections import deque
 from functools import partial
 from itertools import repeat
-from operator import setitem
+from operator import methodcaller, setitem
+from os import register_at_fork
 from sys import _current_frames
 
 NOTHING = partial(deque, (), 0)
 
-# Of each of Python's lists: itself, all that is in it, what stays there in the zygote, and those handlers of libraries
-# that a session of one thread can do without.
+# Of each of Python's lists: itself, what stays there in the zygote, and what a session of one thread can do without
+# when it is kept.
 _lists = []
+_before = None  # the one of what Python calls before a fork
+
+# Calls that bring back what was taken out, and make up for what Python has looked for before. They are made once: after
+# that the iterator has come to its end. All of them are one call of C's, so that no signal's handler, which may raise,
+# comes in between: half of them would be a lock that is held for ever.
+_steps = []
+restore = partial(deque, map(methodcaller("__call__"), _steps), 0)
 
 
 def prepare(*ours):
-    """Before objects are frozen. `ours` are handlers of our own that the zygote can do without."""
+    """Before objects are frozen. `ours` are handlers of our own that only a user's forks need."""
+    global _before
     after = _list_with(threading._after_fork)
     if after is None:
         return
     needless = (threading._after_fork, random._inst.seed)  # reseed.py seeds it, and points.py
+    register_at_fork(before=restore)  # there is such a list from now on
+    _before = _list_with(restore)
+    if _before is None:
+        return
     # All three or none: one alone would leave a lock that is held for ever.
     lock, unlock = getattr(logging, "_acquireLock", None), getattr(logging, "_releaseLock", None)
-    before, in_parent = _list_with(lock), _list_with(unlock)
-    if before is not None and in_parent is not None:
-        _note(before, (lock,))
+    in_parent = _list_with(unlock)
+    whole = in_parent is not None and _list_with(lock) is _before
+    _before.remove(restore)
+    _note(_before, (lock,) if whole else (), (restore,))
+    if whole:
         _note(in_parent, (unlock,))
         needless += (logging._after_at_fork_child_reinit_locks,)
-    _note(after, needless, ours)
+        _steps.append(lock)  # Python goes over a copy of its list, which was made without it
+    _note(after, needless + ours)
 
 
 def _list_with(handler):
@@ -46,40 +62,46 @@ def _list_with(handler):
     return found[0] if handler is not None and len(found) == 1 else None
 
 
-def _note(handlers, needless, ours=()):
+def _note(handlers, needless, new=()):
+    """What is needless comes back by `restore`, before anything that it calls; `new` will be there in a box."""
     spared = [each for each in handlers if _is_one_of(needless, each)]
-    needed = [each for each in _without(spared, handlers) if not _is_one_of(ours, each)]
-    _lists.append((handlers, handlers[:], needed, spared))
+    _steps[:0] = [partial(list.insert, handlers, at, each) for at, each in enumerate(handlers) if _is_in(spared, each)]
+    _lists.append((handlers, _without(spared, handlers), spared + list(new)))
 
 
 def _is_one_of(known, handler):
     return any(type(handler) is type(each) and handler == each for each in known)
 
 
-def _without(spared, handlers):
+def _is_in(known, handler):
     """By identity: what the user has registered is not asked."""
-    return [handler for handler in handlers if not any(handler is each for each in spared)]
+    return any(handler is each for each in known)
+
+
+def _without(spared, handlers):
+    return [handler for handler in handlers if not _is_in(spared, handler)]
 
 
 def set_aside():
-    for handlers, _, needed, _ in _lists:
+    """In the zygote."""
+    for handlers, needed, _ in _lists:
         handlers[:] = needed
 
 
-def put_back():
-    for handlers, whole, _, _ in _lists:
-        handlers[:] = whole
+def stand_in():
+    """In a box."""
+    if _before is not None:
+        _before.append(restore)
 
 
 def spare():
     """Before a session's own fork: two functions, which take those handlers out and put them back, in both
-    processes. Each is one call of C's, so that no signal's handler, which may raise, comes in between: half of
-    them would be a lock that is held for ever. What has been registered meanwhile stays, behind the others."""
+    processes, each in one call of C's as well. What has been registered meanwhile stays, behind the others."""
     if len(_current_frames()) > 1:
         return NOTHING, NOTHING
     lists = [handlers for handlers, *_ in _lists]
-    without = [_without(spared, handlers) for handlers, *_, spared in _lists]
-    places = [(handlers, at, each) for handlers, *_, spared in _lists for at, each in enumerate(handlers)
-              if any(each is one for one in spared)]
+    without = [_without(spared, handlers) for handlers, _, spared in _lists]
+    places = [(handlers, at, each) for handlers, _, spared in _lists for at, each in enumerate(handlers)
+              if _is_in(spared, each)]
     return (partial(deque, map(setitem, lists, repeat(slice(None)), without), 0),
             partial(deque, map(list.insert, *zip(*places)) if places else (), 0))

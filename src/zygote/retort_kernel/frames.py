@@ -47,7 +47,10 @@ def checked(state, indent):
 
 def display_size(metadata, parts):
     """How long the payload of this display would be."""
-    return 9 + len(metadata) + sum(8 + len(mime) + len(data) for mime, data in parts)
+    size = 9 + len(metadata)
+    for mime, data in parts:
+        size += 8 + len(mime) + len(data)
+    return size
 
 
 def display(kind, metadata, parts):

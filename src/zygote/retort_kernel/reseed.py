@@ -14,23 +14,26 @@ from os import getpid, urandom
 
 MT_WORDS = 624  # of a Mersenne Twister's key; its position beyond the end means "used up"
 MT_BYTES = MT_WORDS * 4
+USED_UP = MT_WORDS.to_bytes(4, sys.byteorder)
+NONE_LEFT = bytes(4)
 AUTHKEY = 32  # bytes
 
 
 class Place:
     """Where a module's random state is in memory, for as long as that is the one in use."""
 
-    def __init__(self, module, state, fixed=(), same=b"", at=b"", held=None):
+    def __init__(self, module, state, before=b"", after=b"", half=None, same=b"", at=b"", held=None):
         self.module = module
         self.state = state  # memory that gets random bytes
-        self.fixed = fixed  # memory, and the bytes that it gets
+        self.before, self.after = before, after  # and these before and behind them
+        self.half = half  # memory that says whether half a pair is left
         self.same, self.at = same, at  # memory, and what is in it as long as nobody has changed what is in use
         self.held = held  # whose memory it is
 
     def fill(self, part):
-        self.state[:] = part
-        for memory, value in self.fixed:
-            memory[:] = value
+        self.state[:] = self.before + part + self.after
+        if self.half is not None:
+            self.half[:] = NONE_LEFT
 
     def is_in_use(self, module):
         return module is self.module and self.same == self.at
@@ -61,7 +64,7 @@ def prepare():
 def reseed():
     """In a fork of the zygote."""
     for place in _places.values():
-        place.fill(urandom(len(place.state)))
+        place.fill(urandom(MT_BYTES))
     for renew, module in _renewals:
         renew(module)
     renew_openssl()
@@ -106,8 +109,8 @@ def note_process():
 def renew_openssl():
     """It seeds itself anew, at its next use, when it sees another process id: but that may be one that this
     state has been under before."""
-    ssl = sys.modules.get("ssl")
-    if ssl is not None and getpid() in _pids:
+    ssl = sys.modules.get("ssl") if getpid() in _pids else None
+    if ssl is not None:
         # Full entropy claimed: OpenSSL then reseeds its generators from this and from the system.
         ssl.RAND_add(urandom(32), 32.0)
 
@@ -127,10 +130,9 @@ def _find_random(module):
     *key, position = instance.getstate()[1]
     whole = _memory(id(instance), type(instance).__basicsize__)
     at = bytes(whole).find(struct.pack(f"={MT_WORDS}I", *key))
-    before = whole[at - 4:at]
-    if at < 4 or before != _native(position):
+    if at < 4 or whole[at - 4:at] != _native(position):
         return None
-    return Place(module, whole[at:at + MT_BYTES], ((before, _native(MT_WORDS)),), held=instance)
+    return Place(module, whole[at - 4:at + MT_BYTES], before=USED_UP, held=instance)
 
 
 def _find_numpy(module):
@@ -143,8 +145,8 @@ def _find_numpy(module):
     if type(generator).__name__ != "MT19937" or at < 0 or half is None:
         return None
     state = _memory(generator.ctypes.state_address, MT_BYTES + 4)
-    return Place(module, state[:MT_BYTES], ((state[MT_BYTES:], _native(MT_WORDS)), (half, bytes(4))),
-                 whole[at:at + len(pointer)], pointer, (instance, generator))
+    return Place(module, state, after=USED_UP, half=half, same=whole[at:at + len(pointer)], at=pointer,
+                 held=(instance, generator))
 
 
 def _find_half(instance, whole):

@@ -243,11 +243,11 @@ class Shell(InteractiveShell):
     last_input = ""
 
     def _run(self, parts):
-        if any(part.co_flags & CO_COROUTINE for part in parts):
-            self._await(self._run_parts(parts))
-        else:
-            for part in parts:
-                exec(part, self.user_global_ns, self.user_ns)
+        for part in parts:
+            if part.co_flags & CO_COROUTINE:
+                return self._await(self._run_parts(parts))
+        for part in parts:
+            exec(part, self.user_global_ns, self.user_ns)
 
     async def _run_parts(self, parts):
         for part in parts:
@@ -306,7 +306,12 @@ class Shell(InteractiveShell):
         return bundle, metadata
 
     def has_only_text(self, kind):
-        return kind in display.BUILTIN and not any(kind in table for table in self.tables)
+        if kind not in display.BUILTIN:
+            return False
+        for table in self.tables:
+            if kind in table:
+                return False
+        return True
 
     def is_simple(self, kind):
         return (kind in display.SIMPLE and self.has_only_text(kind)

@@ -21,6 +21,7 @@ from traitlets.config import Config
 
 from . import blas, figures, forks, heap, installs, keyboard, printing, reseed, tracebacks
 from .channel import Channel
+from .forks import NOTHING
 from .frames import HEADER, PASS, RUN, VARIABLES, frame
 from .kernel import Kernel
 from .points import Points
@@ -61,14 +62,16 @@ LONG = {
 FIRST = ("1+1",)  # the first cell copies hundreds of pages from the zygote
 
 _kernel = None
+_memory = 0  # the limit that the environment tells of
 
 
 def warm(preload, channel=None, keep=None, few=False):
     """Import and prepare everything; returns what there is, as text. `channel` is what serve() will
     be called with, where that is known; `keep` is the extension's. For a few boxes only what
     must be: they take longer to their first result, but the first of them is there sooner."""
-    global _kernel
+    global _kernel, _memory
     blas.limit_environment(1)
+    _memory = int(os.environ.get(sitecustomize.LIMIT, 0))
     installs.prepare()
     # For what sessions start, beside what pip needs there.
     paths = [os.path.dirname(sitecustomize.__file__), os.environ.get("PYTHONPATH")]
@@ -86,17 +89,18 @@ def warm(preload, channel=None, keep=None, few=False):
                 _warm_up(_kernel, cells * 2)
         gc.collect()
         heap.fill()
+        sys._clear_type_cache()  # else what cells look up takes the places of what imports did, and copies both
         _warm_up(_kernel, SHORT)
     blas.prepare()
     reseed.prepare()
     forks.prepare(_kernel.channel.detach)
     for _ in range(1 if few else ROUNDS):
-        forks.set_aside()
         renew()
-        blas.use(1)
     _check_threads("the warm-up")
     figures.prepare()
     _dress(_kernel)
+    if not few:
+        _practise(_kernel)
     if channel:
         _kernel.channel.prepare(*channel)
     if keep:
@@ -195,6 +199,30 @@ def _rehearse(kernel, cells, listings=0):
     kernel.shell.forget(names, len(cells))
 
 
+def _practise(kernel):
+    """What comes before a session's first cell, as often as CPython takes to specialise it."""
+    handler, names = signal.getsignal(signal.SIGINT), dict(kernel.shell.user_ns)
+    (answers, out), (in_, orders) = os.pipe(), os.pipe()
+    for _ in range(ROUNDS):
+        kernel.points = Points(kernel, None)
+        _order_first(orders)
+        _begin(kernel, (out, in_))
+        kernel.turn()
+        os.read(answers, 4096)
+    kernel.points, kernel.signals = None, ()
+    kernel.channel.connect(None, None)
+    kernel.channel.pid = None
+    signal.signal(signal.SIGINT, handler)
+    for fd in (answers, out, in_, orders):
+        os.close(fd)
+    kernel.shell.forget(names, len(FIRST))
+
+
+def _order_first(fd):
+    (code,) = FIRST
+    os.write(fd, frame(RUN, HEADER.pack(1, len(code)) + code.encode()))
+
+
 def _dress(kernel):
     """The interpreter as a session is to find it. The descriptors are the same there and here."""
     sys.path[:] = [""] + [path for path in sys.path if path not in ("", HOME)]
@@ -219,7 +247,7 @@ def _raise_oom_score():
 def renew():
     """What no two sessions may share. It starts no threads: the process has still to enter its
     box."""
-    forks.put_back()
+    forks.stand_in()
     reseed.reseed()
 
 
@@ -228,29 +256,37 @@ def rehearse():
     process ends afterwards."""
     kernel = _kernel
     renew()
-    blas.use(1)
-    os.environ[sitecustomize.LIMIT] = "1"
     for fd, end in zip(kernel.channel.fds, (1, 0)):
         pipe = os.pipe()
         os.dup2(pipe[end], fd)
-    (code,) = FIRST
-    os.write(pipe[1], frame(RUN, HEADER.pack(1, len(code)) + code.encode()))
-    kernel.channel.open(*kernel.channel.fds)
-    kernel.points.take_first()
-    kernel.listen()
+    _order_first(pipe[1])
+    _begin(kernel, kernel.channel.fds)
     kernel.turn()
 
 
-def serve(channel, cpus, ready=lambda: None, rehearse=True, memory=0):
+def rehearse_more():
+    """The same of a session that works with the libraries that are here."""
+    renew()
+    _rehearse(_kernel, [cells[0] for module, cells in LONG.items() if module in sys.modules])
+
+
+def serve(channel, cpus, ready=NOTHING, rehearse=True, memory=0):
     """The rest of a forked process's life: cells from the channel (two descriptors, out and in),
     once `ready` has been called. No limit is 0. Never returns."""
     kernel = _kernel
-    blas.use(cpus)
-    if memory:
+    if cpus != 1:  # as in the zygote
+        blas.use(cpus)
+    if memory != _memory:
         os.environ[sitecustomize.LIMIT] = str(memory)
     # A box that waits for its first cell has the time for that now.
     if rehearse:
         _rehearse(kernel, FIRST)
+    _begin(kernel, channel, ready)
+    kernel.loop()
+
+
+def _begin(kernel, channel, ready=NOTHING):
+    """Up to the first cell."""
     kernel.channel.open(*channel)
     if kernel.points is not None:
         ready()
@@ -262,4 +298,3 @@ def serve(channel, cpus, ready=lambda: None, rehearse=True, memory=0):
     else:
         kernel.listen()
         ready()
-    kernel.loop()

@@ -10,7 +10,7 @@ import sys
 import time
 
 NAME = "psutil._common"
-LIMIT = "RETORT_MEMORY"  # bytes; not set where there is none
+LIMIT = "RETORT_MEMORY"  # bytes; 0 where there is none
 FILES = ("/mnt/data", "/tmp", "/dev/shm")  # which are memory as well
 
 
