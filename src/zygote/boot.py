@@ -14,5 +14,5 @@ if not few:
     _retort.settle()
 # This returns only in a fork that is sealed in its box.
 cpus, memory, awaited = _retort.serve(versions, retort_kernel.renew,
-                                       None if few else retort_kernel.rehearse)
+                                       None if few else retort_kernel.rehearse, retort_kernel.rehearse_more)
 retort_kernel.serve(_retort.CHANNEL, cpus, _retort.ready, rehearse=not awaited, memory=memory)

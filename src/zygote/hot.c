@@ -12,6 +12,10 @@
  * A huge page is pinned as a whole, and would be copied as a whole. So those with hot parts go into an image first
  * (image.h), of which a fork copies nothing but what is hot; and a second rehearsal tells what that is.
  *
+ * Those go there too that only sessions write to which work with the libraries. A huge page that is written to falls
+ * into 512 small ones, and whenever such a session is forked, to be kept or as a branch, each is an entry to copy: with
+ * pandas at work they were twelve thousand. They are not pinned: most boxes end before they come to it.
+ *
  * What a fork copies in this way counts as the zygote's memory, not the box's: the same few pages for each
  * box, which are gone with it.
  */
@@ -37,7 +41,8 @@
 #include "zygote/pages.h"
 
 #define PAGE PAGES_SIZE
-#define HOT_MAX 1536 /* pages: 6 MiB, within what an ordinary user may pin */
+#define HOT_MAX 8192    /* pages */
+#define PINNED_MAX 1536 /* of them: 6 MiB, within what an ordinary user may pin */
 #define RANGES_MAX 128
 #define REHEARSAL_S 10 /* then it is ended */
 
@@ -163,7 +168,7 @@ static void pin(int ring, struct notes *n)
 {
     unsigned runs = 0;
 
-    for (unsigned i = 0; i < n->n_hot; i++) {
+    for (unsigned i = 0; i < n->n_hot && i < PINNED_MAX; i++) {
         struct iovec *last = runs > 0 ? &n->runs[runs - 1] : NULL;
         if (n->ranges[n->hot[i].range].may_be_huge)
             continue;
@@ -175,7 +180,7 @@ static void pin(int ring, struct notes *n)
     syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, n->runs, runs);
 }
 
-void hot_settle(PyObject *rehearse)
+void hot_settle(PyObject *rehearse, PyObject *more)
 {
     struct io_uring_params none = {0};
 
@@ -189,12 +194,13 @@ void hot_settle(PyObject *rehearse)
         mmap(NULL, sizeof(*n), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (n == MAP_FAILED)
         return;
-    if (learn(n, rehearse)) {
-        struct image image;
-        image_open(&image);
+    struct image image;
+    image_open(&image);
+    if (learn(n, more))
         move_huge(n, &image);
-        image_close(&image);
-    }
+    if (learn(n, rehearse))
+        move_huge(n, &image);
+    image_close(&image);
     if (learn(n, rehearse))
         pin(ring, n);
     munmap(n, sizeof(*n));

@@ -281,12 +281,12 @@ static int read_filter(void)
 static PyObject *serve(PyObject *self, PyObject *args)
 {
     const char *versions;
-    PyObject *prepare, *rehearse;
+    PyObject *prepare, *rehearse, *more;
     struct box_plan plan;
     struct err e;
     (void)self;
 
-    if (!PyArg_ParseTuple(args, "sOO", &versions, &prepare, &rehearse))
+    if (!PyArg_ParseTuple(args, "sOOO", &versions, &prepare, &rehearse, &more))
         return NULL;
     if (read_filter() < 0) {
         PyErr_SetString(PyExc_RuntimeError, "this runs only as a zygote of retort's keeper");
@@ -298,7 +298,7 @@ static PyObject *serve(PyObject *self, PyObject *args)
      * so split its huge pages for all forks to come. */
     PyOS_BeforeFork();
     if (rehearse != Py_None)
-        hot_settle(rehearse);
+        hot_settle(rehearse, more);
     /* The guest's own goes on here, once for all forks. */
     if (filter_load_guest(&filter, &e) < 0) {
         fprintf(stderr, "%s\n", e.text);
@@ -350,11 +350,11 @@ static PyObject *settle(PyObject *self, PyObject *args)
 static PyMethodDef methods[] = {
     {"settle", settle, METH_NOARGS, "settle(): all is imported and warm; get ready for forks."},
     {"serve", serve, METH_VARARGS,
-     "serve(versions, prepare, rehearse): fork boxes on the keeper's word. In each of them it "
+     "serve(versions, prepare, rehearse, more): fork boxes on the keeper's word. In each of them it "
      "calls\n"
      "prepare(), enters the box, and returns (cpus, memory, awaited). rehearse() does, in a fork "
      "that\n"
-     "ends, what a box does (or is None)."},
+     "ends, what every box does (or is None), and more() what only some do."},
     {"keep", keep, METH_VARARGS, "keep(n, lost): see keep.h."},
     {"ready", ready, METH_NOARGS, "ready(): tell the keeper that this box can be used."},
     {NULL, NULL, 0, NULL},

@@ -1,6 +1,7 @@
 """retort's kernel: the Python that runs a session's cells.
 
-    warm      entry points: warm() in the zygote, renew() and serve() in each session, rehearse() in a trial of one
+    warm      entry points: warm() in the zygote, renew() and serve() in each session, rehearse() and
+              rehearse_more() in trials of one
     kernel    the loop: a frame in, a cell run, an answer out
     channel   frames and fences on the pipes to the session's owner
     frames    the frames as bytes
@@ -28,8 +29,8 @@ from . import heap
 
 _names = heap.begin()
 
-from .warm import rehearse, renew, serve, warm
+from .warm import rehearse, rehearse_more, renew, serve, warm
 
 del _names
 
-__all__ = ["rehearse", "renew", "serve", "warm"]
+__all__ = ["rehearse", "rehearse_more", "renew", "serve", "warm"]
