@@ -5,6 +5,7 @@
  *     http_bench ask --port P --path /v1/run --body '{"code":"1+1"}' --clients 8 --seconds 15
  *     http_bench put --port P --path /big --size 268435456 --n 3
  *     http_bench get --port P --path /big --size 268435456 --n 3
+ *     http_bench branch --port P --path /v1/sessions/ID --body '{"code":"1+1"}' --rest 100
  *
  * It has to cost less than what it measures, on the same machine: one thread, keep-alive, each request
  * made beforehand; what is uploaded is sent from the page cache and what is downloaded is thrown away in
@@ -46,6 +47,7 @@ struct options {
     unsigned clients;
     unsigned n;       /* requests of each client, */
     unsigned seconds; /* or how long */
+    unsigned rest;    /* milliseconds before each */
     uint64_t size;
 };
 
@@ -353,6 +355,59 @@ static void transfer(bool put)
     }
 }
 
+/* ---- branch: a session split, to its branch's first result ---- */
+
+static bool call(int fd, const char *method, const char *path, const char *body, struct buf *ret)
+{
+    cleanup_buf struct buf request = {0};
+    size_t len = body ? strlen(body) : 0;
+
+    make_request(&request, method, path, len);
+    buf_add(&request, body, len);
+    if (send(fd, request.data, request.len, MSG_NOSIGNAL) != (ssize_t)request.len)
+        die("cannot send");
+    ret->len = 0;
+    return finish(fd, ret) && status_of(ret) / 100 == 2;
+}
+
+/* Two times for each: when the branch stood, and when its cell was answered. */
+static void branch_once(int fd)
+{
+    cleanup_buf struct buf answer = {0};
+    char path[256], cells[300], id[128];
+
+    usleep(o.rest * 1000);
+    snprintf(path, sizeof(path), "%s/fork", o.paths[0]);
+    int64_t begun_ns = now_ns();
+    bool stands = call(fd, "POST", path, NULL, &answer);
+    const char *at = stands ? strstr(buf_text(&answer), "\"id\":\"") : NULL;
+    if (!at || sscanf(at, "\"id\":\"%127[^\"]", id) != 1) {
+        wrong("no branch", &answer);
+        return;
+    }
+    int64_t stood_ns = now_ns();
+    snprintf(path, sizeof(path), "/v1/sessions/%s", id);
+    snprintf(cells, sizeof(cells), "%s/cells", path);
+    if (!call(fd, "POST", cells, o.body, &answer) || !is_right(&answer)) {
+        wrong("a wrong answer of a branch", &answer);
+        return;
+    }
+    int64_t ended_ns = now_ns();
+    took(stood_ns - begun_ns);
+    took(ended_ns - begun_ns);
+    if (!call(fd, "DELETE", path, NULL, &answer))
+        wrong("a branch did not end", &answer);
+}
+
+static void branch(void)
+{
+    int fd = connected();
+
+    results.begun_ns = now_ns();
+    for (unsigned i = 0; i < o.n; i++)
+        branch_once(fd);
+}
+
 /* ---- the beginning and the end ---- */
 
 static void print_results(void)
@@ -380,6 +435,7 @@ static void set(const char *name)
                        : strcmp(name, "clients") == 0 ? &o.clients
                        : strcmp(name, "n") == 0       ? &o.n
                        : strcmp(name, "seconds") == 0 ? &o.seconds
+                       : strcmp(name, "rest") == 0    ? &o.rest
                                                       : NULL;
 
     if (text)
@@ -406,6 +462,7 @@ int main(int argc, char **argv)
         {"clients", 1, NULL, 0},
         {"n", 1, NULL, 0},
         {"seconds", 1, NULL, 0},
+        {"rest", 1, NULL, 0},
         {"size", 1, NULL, 0},
         {0},
     };
@@ -420,6 +477,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(verb, "ask") == 0)
         ask();
+    else if (strcmp(verb, "branch") == 0)
+        branch();
     else
         transfer(strcmp(verb, "put") == 0);
     print_results();
