@@ -119,9 +119,9 @@ static void note_held(struct held_files *h, int fd)
 }
 
 /* While the names can be seen: in the old root. */
-static void note_all(struct held_files *h, const struct msg *m)
+static void note_all(struct held_files *h, const struct msg *m, bool any)
 {
-    DIR *d = opendir("/proc/self/fd");
+    DIR *d = any ? opendir("/proc/self/fd") : NULL;
 
     *h = (struct held_files){.here = BOX_WORKSPACE};
     if (!getcwd(h->here, sizeof(h->here)) || h->here[0] != '/')
@@ -182,6 +182,7 @@ _Noreturn static void fail(const struct msg *m, const char *step, struct err *wh
 
 struct joining {
     const struct msg *m;
+    bool may_share;
     struct shared_list shared;
     struct msg go; /* the keeper's word */
 };
@@ -233,7 +234,8 @@ static int join_tell(void *ctx, struct err *e)
     fields_init(&f, x->m->data, x->m->len);
     if (!keep_want(x->m->fds[BRANCH_FD_LINE], fields_get_u32(&f))) /* it makes way meanwhile */
         return err_set(e, EPIPE, "init does not listen");
-    if (shared_note(&x->shared) < 0) /* meanwhile, and still in the old root */
+    x->shared = (struct shared_list){0};
+    if (x->may_share && shared_note(&x->shared) < 0) /* meanwhile, and still in the old root */
         return err_set(e, errno, "cannot read what is mapped");
     if (msg_recv(x->m->fds[BRANCH_FD_SETUP], &x->go, e) <= 0 || x->go.type != SETUP_GO ||
         x->go.n_fds != 2)
@@ -241,7 +243,7 @@ static int join_tell(void *ctx, struct err *e)
     return 0;
 }
 
-void branch_join(const struct msg *m, struct buf *lost)
+void branch_join(const struct msg *m, struct belongings may, struct buf *lost)
 {
     static const struct step steps[] = {
         {"branch-attach", join_attach},
@@ -255,7 +257,8 @@ void branch_join(const struct msg *m, struct buf *lost)
     struct err e = {0};
 
     x.m = m;
-    note_all(&held, m);
+    x.may_share = may.shared;
+    note_all(&held, m, may.files);
     if (STEPS_RUN(steps, &x, &failed, &e) < 0)
         fail(m, failed, &e);
     open_all(&held, lost);

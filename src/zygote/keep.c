@@ -118,12 +118,13 @@ static void open_anew(int fd)
     close(own);
 }
 
-static void leave_behind(int fd, struct buf *lost)
+/* True: it keeps it, and has it open as the guest did. */
+static bool leave_behind(int fd, struct buf *lost)
 {
     struct stat st;
 
     if (fstat(fd, &st) < 0)
-        return;
+        return false;
     if (S_ISREG(st.st_mode)) {
         open_anew(fd);
     } else if (!S_ISCHR(st.st_mode) && !S_ISDIR(st.st_mode)) {
@@ -135,6 +136,7 @@ static void leave_behind(int fd, struct buf *lost)
                            fd);
         keep_put_stopper(fd);
     }
+    return S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && !(fcntl(fd, F_GETFL) & O_PATH));
 }
 
 /* What the one that waits has for itself, above all that is the guest's. */
@@ -146,6 +148,7 @@ struct own {
     int pagemap;   /* until it has rested, or has a score; or -1, and then forks of it cost more */
     size_t shared; /* bytes */
     bool looked;   /* for them */
+    struct belongings may; /* have, of the guest's */
 };
 
 static int put_high(int fd)
@@ -164,14 +167,15 @@ static bool is_own(const struct own *o, int fd)
     return fd == o->line || fd == o->far || fd == o->init || fd == o->oom_score || fd == o->pagemap;
 }
 
-static void part_from_live(const struct own *o, struct buf *lost)
+static void part_from_live(struct own *o, struct buf *lost)
 {
     DIR *d = opendir("/proc/self/fd");
 
+    o->may.files = !d;
     for (struct dirent *entry; d && (entry = readdir(d));) {
         int fd = atoi(entry->d_name);
-        if (entry->d_name[0] != '.' && !is_own(o, fd) && fd != dirfd(d))
-            leave_behind(fd, lost);
+        if (entry->d_name[0] != '.' && !is_own(o, fd) && fd != dirfd(d) && leave_behind(fd, lost))
+            o->may.files = true;
     }
     if (d)
         closedir(d);
@@ -204,6 +208,7 @@ static void own_open(struct own *ret, int init)
                         .far = put_high(pair[1]),
                         .init = put_high(init),
                         .oom_score = open_oom_score(WAITING_OOM_SCORE),
+                        .may = {.files = true, .shared = true},
                         .pagemap = fcntl(pagemap, F_DUPFD_CLOEXEC, HIGH_FD)};
     close(pair[0]);
     close(pair[1]);
@@ -232,6 +237,7 @@ static void look_for_shared(struct own *o)
     if (o->looked)
         return;
     o->looked = shared_note(&l) == 0;
+    o->may.shared = !o->looked || l.n > 0;
     o->shared = shared_left_behind(&l);
     shared_done(&l);
 }
@@ -345,8 +351,9 @@ static void note_shared(struct buf *lost, size_t bytes)
         buf_add_fmt(lost, "%s" POINT_SHARED, lost->len ? "\n" : "", bytes >> 10);
 }
 
-/* In the new process, with a way to init. Returns when it is the live one; true: of another box. */
-static bool wait_here(uint32_t n, int init, struct buf *lost)
+/* In the new process, with a way to init. Returns when it is the live one; true: of another box. `bare`: it has nothing
+ * to part from. */
+static bool wait_here(uint32_t n, int init, bool *bare, struct buf *lost)
 {
     struct own own;
 
@@ -354,16 +361,20 @@ static bool wait_here(uint32_t n, int init, struct buf *lost)
         _exit(1);
     own_open(&own, init);
     msg_done(&in); /* of a branch: its live one's */
-    part_from_live(&own, lost);
+    if (*bare)
+        own.may.files = false;
+    else
+        part_from_live(&own, lost);
     prctl(PR_SET_DUMPABLE, 0); /* /proc shows it to nobody */
     tell_waits(&own, n, lost);
     bool branch = sleep_on(&own);
     if (branch) {
-        branch_join(&in, lost); /* before any Python: it comes with rights over the other box */
+        branch_join(&in, own.may, lost); /* before any Python: it has rights over the other box */
     } else {
         look_for_shared(&own);
         note_shared(lost, own.shared);
     }
+    *bare = branch && !own.may.files; /* its channel is not in its places yet: see take_places */
     return branch;
 }
 
@@ -455,9 +466,10 @@ static void wait_to_be_woken(struct woken *w)
 {
     int init = BOX_INIT_FD;
     struct fields f;
+    bool bare = false;
 
     for (;;) {
-        w->branch = wait_here(w->n, init, &w->lost);
+        w->branch = wait_here(w->n, init, &bare, &w->lost);
         fields_init(&f, in.data, in.len);
         w->n = fields_get_u32(&f); /* a later one than ours, when that left no trace */
         if (!w->branch)
