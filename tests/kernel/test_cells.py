@@ -118,6 +118,31 @@ class Values(Case):
         self.run_ok("%precision 2")
         self.assertEqual(self.run_ok("1/3").plain, "0.33")
 
+    @needs("numpy")
+    def test_numbers_of_numpy(self):
+        """They take a short way, on which they look as on the long one."""
+        self.run_ok("import numpy as np; ip = get_ipython()\n"
+                    "def differs(value):\n    return ip.format(value)[0] != ip.format_by_all(value)[0]")
+        for value in ("np.float64(1/3)", "np.float32(1/3)", "np.longdouble(1/3)", "np.int64(7)", "np.uint8(7)", "np.bool_(True)",
+                      "np.complex64(1j)", "np.timedelta64(1, 'D')", "np.float64('nan')", "1/3"):
+            self.assertEqual(self.run_ok(f"ip.is_simple(type({value})), differs({value})").plain, "(True, False)", value)
+        self.assertEqual(self.run_ok("np.float64(0.5)").result, {"text/plain": b"0.5"})
+
+    @needs("numpy")
+    def test_formatters_for_numbers_of_numpy(self):
+        """By a class, by one of its bases, or by its name."""
+        self.run_ok("import numpy as np; forms = get_ipython().display_formatter.formatters")
+        self.run_ok("%precision 2")
+        self.assertEqual(self.run_ok("np.float64(1/3)").plain, "0.33")
+        self.run_ok("%precision")
+        self.assertEqual(self.run_ok("np.float64(0.25)").plain, "0.25")
+        for register in ("for_type(np.float32, show)", "for_type_by_name('numpy', 'float16', show)"):
+            self.run_ok(f"show = lambda v, p, c: p.text({register!r}); forms['text/plain'].{register}")
+        self.assertEqual(self.run_ok("np.float32(1)").plain, "for_type(np.float32, show)")
+        self.assertEqual(self.run_ok("np.float16(1)").plain, "for_type_by_name('numpy', 'float16', show)")
+        self.run_ok("forms['text/html'].for_type(np.integer, lambda v: '<b>')")
+        self.assertEqual(self.run_ok("np.int64(7)").result, {"text/plain": b"7", "text/html": b"<b>"})
+
     def test_interactivity_all(self):
         self.run_ok("get_ipython().ast_node_interactivity = 'all'")
         cell = self.run_ok("1\nx = 2\n3")

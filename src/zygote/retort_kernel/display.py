@@ -23,6 +23,14 @@ PNG_SIZE, GIF_SIZE = Struct(">II"), Struct("<HH")
 # formatter is registered for the class; and the text of the simple ones is their repr().
 SIMPLE = frozenset((int, bool, str, bytes))
 BUILTIN = SIMPLE | {float, complex, list, tuple, dict, set, frozenset, range, bytearray}
+# So it is with numpy's numbers, which computations mostly come to; here by module and name.
+NUMBERS = {}
+
+
+def know_numbers(numpy):
+    for kind in set(numpy.sctypeDict.values()):
+        if issubclass(kind, (numpy.number, numpy.bool_)):
+            NUMBERS[kind] = kind.__module__, kind.__name__
 
 
 def is_text(mime):

@@ -25,6 +25,7 @@ from traitlets import Type
 
 from . import (commands, display, figures, fonts, frames, libraries, mpl_backend, newer, renderers, tables,
                tracebacks)
+from .imports import when_imported
 
 FUTURES = 0
 for _name in __future__.all_feature_names:
@@ -78,7 +79,10 @@ class Shell(InteractiveShell):
         self.plain = formatters.pop(display.PLAIN)
         self.plain_table = self.plain.type_printers
         self.printers = self.plain_table.copy()
+        self.plain.float_format  # has its value in the table from now on
+        self.plain_values = self.plain._trait_values
         self.tables = [formatter.type_printers for formatter in formatters.values()]
+        self.named = [formatter.deferred_printers for formatter in (self.plain, *formatters.values())]
         self.format_by_all = self.display_formatter.format
         self.display_formatter.format = self.format
         self.inputs = self.history_manager.input_hist_raw, self.history_manager.input_hist_parsed
@@ -105,6 +109,7 @@ class Shell(InteractiveShell):
         figures.install(self)
         tables.install(self)
         renderers.install(self)
+        when_imported("numpy", display.know_numbers)
         fonts.install()
         newer.install()
 
@@ -306,16 +311,37 @@ class Shell(InteractiveShell):
         return bundle, metadata
 
     def has_only_text(self, kind):
-        if kind not in display.BUILTIN:
-            return False
+        """Nobody has registered a formatter for it: by its class or, of numpy's, by one of its bases or its name."""
+        name = display.NUMBERS.get(kind)
+        if name is None:
+            kinds, named = (kind,), ()
+            if kind not in display.BUILTIN:
+                return False
+        else:
+            kinds, named = kind.__mro__, self.named
         for table in self.tables:
-            if kind in table:
+            for each in kinds:
+                if each in table:
+                    return False
+        for table in named:
+            if name in table:
                 return False
         return True
 
     def is_simple(self, kind):
-        return (kind in display.SIMPLE and self.has_only_text(kind)
-                and self.plain_table.get(kind) is self.printers.get(kind))
+        """Its text is its repr()."""
+        kinds = (kind,)
+        if kind not in display.SIMPLE:
+            if kind in display.NUMBERS:
+                kinds = kind.__mro__
+            elif kind is not float:
+                return False
+            if self.plain_values["float_format"] != "%r":  # %precision
+                return False
+        for each in kinds:
+            if self.plain_table.get(each) is not self.printers.get(each):
+                return False
+        return self.has_only_text(kind)
 
     def format(self, value, include=None, exclude=None):
         """In place of the formatter's own, which asks a dozen others also about a number: display() in a loop
