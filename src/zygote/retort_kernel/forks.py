@@ -97,7 +97,7 @@ def stand_in():
 def spare():
     """Before a session's own fork: two functions, which take those handlers out and put them back, in both
     processes, each in one call of C's as well. What has been registered meanwhile stays, behind the others."""
-    if len(_current_frames()) > 1:
+    if len(_current_frames()) > 1 or not _lists:
         return NOTHING, NOTHING
     lists = [handlers for handlers, *_ in _lists]
     without = [_without(spared, handlers) for handlers, _, spared in _lists]

@@ -24,6 +24,8 @@ TRIES = 3  # while other processes of the session fork as well
 NAME = 40  # characters of a thread's
 LINES = 20  # of what is lost
 SHORT = 200  # characters of a cell that are worth a look
+# With one of these it is hardly that, and need not be parsed for it: in a branch that would copy fifty pages.
+SIGNS = "(", "[", "{", ":", " = ", "import "
 # What arithmetic is made of, and what of it is to be looked at.
 PLAIN = {
     Expr: lambda node: (node.value,),
@@ -39,6 +41,9 @@ def leaves_no_trace(source, names):
     """Is this cell only arithmetic on numbers and texts? (Then what is lost with it is its line in Out.)"""
     if len(source) > SHORT:
         return False
+    for sign in SIGNS:
+        if sign in source:
+            return False
     try:
         left = parse(source).body
         for node in left:  # it grows meanwhile
@@ -166,9 +171,10 @@ class Points:
                 self.unsafe = due
             return False
         lost = lost_now()
-        state = unless_broken(getstate)  # Python seeds `random` anew after a fork
         unless_broken(note_process)
         take_out, put_back = unless_broken(spare) or (NOTHING, NOTHING)
+        # Else Python seeds `random` anew after a fork.
+        state = unless_broken(getstate) if take_out is NOTHING else None
         try:
             take_out()
             for _ in range(TRIES):
@@ -181,21 +187,24 @@ class Points:
             self.kept = due
         if woken is True or woken is False:
             return False
-        woken, branch, due, seed, waits = woken
+        if state is not None and not woken[3]:
+            unless_broken(setstate, state)
+        self.go_on(*woken)
+        return True
+
+    def go_on(self, lost, branch, due, seed, waits):
+        """In the one that was woken."""
         self.how = "forked" if branch else "restored"
         self.kernel.begin_again()
         if seed:  # it is another session, with random numbers of its own: a branch, or what waited for one
             unless_broken(reseed_branch, seed)
-        else:
-            unless_broken(setstate, state)
         unless_broken(renew_openssl)
         if waits:
             self.kept = due
         else:
             self.due, self.kept, self.is_new = due, None, True
         ours = unless_broken(self.kernel.forget_loop) or ()
-        self.lost = [line for line in woken.splitlines() if is_lost(line, ours)]
-        return True
+        self.lost = [line for line in lost.splitlines() if is_lost(line, ours)] if lost else []
 
     def take_first(self):
         """Of a session that has not begun. True: the live one shares its pages with one that waits."""

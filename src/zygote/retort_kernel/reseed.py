@@ -185,14 +185,14 @@ RENEWALS = {
     "torch": lambda module: module.seed(),
 }
 
-# How many bytes of a branch's seed, which has BRANCH_SEED of them (zygote/keep.c), and what is done with them where they
-# are not put in place.
+# How many bytes of a branch's seed, and what is done with them where they are not put in place.
 SEEDED = {
     "random": (MT_BYTES, lambda module, part: module.seed(_number(part[:32]))),
     "numpy.random": (MT_BYTES, _seed_numpy),
     "multiprocessing.process": (AUTHKEY, _seed_authkey),
     "torch": (8, lambda module, part: module.manual_seed(_number(part) >> 1)),
 }
+BRANCH_SEED = sum(size for size, _ in SEEDED.values())  # as zygote/keep.c has it
 
 
 # ---- what comes new at its first use ----

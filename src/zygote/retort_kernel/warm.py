@@ -200,9 +200,11 @@ def _rehearse(kernel, cells, listings=0):
 
 
 def _practise(kernel):
-    """What comes before a session's first cell, as often as CPython takes to specialise it."""
+    """What comes before a session's first cell, or a branch's, as often as CPython takes to specialise it."""
     handler, names = signal.getsignal(signal.SIGINT), dict(kernel.shell.user_ns)
     (answers, out), (in_, orders) = os.pipe(), os.pipe()
+    for _ in range(ROUNDS):
+        Points(kernel, None).go_on("", True, 1, os.urandom(reseed.BRANCH_SEED), True)
     for _ in range(ROUNDS):
         kernel.points = Points(kernel, None)
         _order_first(orders)
