@@ -451,20 +451,13 @@ static void set(const char *name)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"port", 1, NULL, 0},
-        {"token", 1, NULL, 0},
-        {"method", 1, NULL, 0},
-        {"path", 1, NULL, 0},
-        {"body", 1, NULL, 0},
-        {"accept", 1, NULL, 0},
-        {"expect", 1, NULL, 0},
-        {"until", 1, NULL, 0},
-        {"clients", 1, NULL, 0},
-        {"n", 1, NULL, 0},
-        {"seconds", 1, NULL, 0},
-        {"rest", 1, NULL, 0},
-        {"size", 1, NULL, 0},
-        {0},
+        {"port", 1, NULL, 0},    {"token", 1, NULL, 0},
+        {"method", 1, NULL, 0},  {"path", 1, NULL, 0},
+        {"body", 1, NULL, 0},    {"accept", 1, NULL, 0},
+        {"expect", 1, NULL, 0},  {"until", 1, NULL, 0},
+        {"clients", 1, NULL, 0}, {"n", 1, NULL, 0},
+        {"seconds", 1, NULL, 0}, {"rest", 1, NULL, 0},
+        {"size", 1, NULL, 0},    {0},
     };
     int i;
 
