@@ -1,6 +1,6 @@
 /* hot: why pages are pinned.
  *
- * A box writes to four hundred pages of the zygote's merely by counting references, and they are the same in every box.
+ * A box writes to three hundred pages of the zygote's merely by counting references, and they are the same in every box.
  * Each is a page fault: the processor stops, the kernel looks for the mapping and the page, copies it, and
  * makes the processor forget the old one. That was a quarter of what a box costs, most of it not the copying.
  *
