@@ -61,10 +61,11 @@ int branch_fork(const struct msg *m)
 
 /* ---- open files ---- */
 
-/* A descriptor of a file or a directory that has a name: in the new box, the same name is another file. */
+/* A descriptor of something that has a name: in the new box, the same name is another file. */
 struct held {
     int fd, flags;
-    bool inherited, is_dir;
+    bool inherited;
+    mode_t type;
     off_t at;
     char *path; /* NULL: it has no name any more */
 };
@@ -104,8 +105,9 @@ static void note_held(struct held_files *h, int fd)
     struct stat st;
     int flags = fcntl(fd, F_GETFL);
 
-    if (fstat(fd, &st) < 0 || flags < 0 || flags & O_PATH ||
-        !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+    /* Of whatever type: what can only be used to open other files by it leads to the other session's as well. Pipes and
+     * sockets are gone already. */
+    if (fstat(fd, &st) < 0 || flags < 0)
         return;
     h->list = realloc(h->list, (h->n + 1) * sizeof(*h->list));
     if (!h->list)
@@ -113,12 +115,12 @@ static void note_held(struct held_files *h, int fd)
     h->list[h->n++] = (struct held){.fd = fd,
                                     .flags = flags,
                                     .inherited = !(fcntl(fd, F_GETFD) & FD_CLOEXEC),
-                                    .is_dir = S_ISDIR(st.st_mode),
+                                    .type = st.st_mode & S_IFMT,
                                     .at = lseek(fd, 0, SEEK_CUR),
                                     .path = name_of(fd)};
 }
 
-/* While the names can be seen: in the old root. */
+/* While the names can be seen: in the old root. Where the channel will be (take_places) there is nothing to keep. */
 static void note_all(struct held_files *h, const struct msg *m, bool any)
 {
     DIR *d = any ? opendir("/proc/self/fd") : NULL;
@@ -126,9 +128,10 @@ static void note_all(struct held_files *h, const struct msg *m, bool any)
     *h = (struct held_files){.here = BOX_WORKSPACE};
     if (!getcwd(h->here, sizeof(h->here)) || h->here[0] != '/')
         strcpy(h->here, BOX_WORKSPACE);
+    note_held(h, STDIN_FILENO);
     for (struct dirent *entry; d && (entry = readdir(d));) {
         int fd = atoi(entry->d_name);
-        if (entry->d_name[0] != '.' && fd != dirfd(d) && !has_come(m, fd))
+        if (fd > BOX_INIT_FD && fd != dirfd(d) && !has_come(m, fd))
             note_held(h, fd);
     }
     if (d)
@@ -137,16 +140,16 @@ static void note_all(struct held_files *h, const struct msg *m, bool any)
 
 static bool open_in_branch(const struct held *x)
 {
-    const int kept = O_ACCMODE | O_APPEND | O_NONBLOCK | O_DIRECT;
+    const int kept = O_ACCMODE | O_APPEND | O_NONBLOCK | O_DIRECT | O_PATH;
+    int more = (S_ISDIR(x->type) ? O_DIRECTORY : 0) | (x->flags & O_PATH ? O_NOFOLLOW : 0);
     struct stat st;
 
     if (!x->path)
         return false;
-    cleanup_fd int own =
-        open(x->path, (x->flags & kept) | (x->is_dir ? O_DIRECTORY : 0) | O_CLOEXEC | O_NOCTTY);
-    if (own < 0 || fstat(own, &st) < 0 || S_ISDIR(st.st_mode) != x->is_dir)
+    cleanup_fd int own = open(x->path, (x->flags & kept) | more | O_CLOEXEC | O_NOCTTY);
+    if (own < 0 || fstat(own, &st) < 0 || (st.st_mode & S_IFMT) != x->type)
         return false;
-    if (x->at > 0 && !x->is_dir)
+    if (x->at > 0 && S_ISREG(x->type))
         lseek(own, x->at, SEEK_SET);
     return dup3(own, x->fd, x->inherited ? 0 : O_CLOEXEC) >= 0;
 }

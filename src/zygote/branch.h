@@ -8,7 +8,7 @@
 
 /* What one that waits may have of the guest's beside its memory. While it waits it comes to no more. */
 struct belongings {
-    bool files;  /* open ones, and directories */
+    bool files;  /* descriptors, but for those that every one has */
     bool shared; /* memory */
 };
 

@@ -47,8 +47,7 @@
 #define PATIENCE_MS 6000
 #define REST_MS                                                                                    \
     50 /* until one that waits looks for what it shares, and forgets what it looked at */
-#define BRANCH_SEED 5032 /* bytes: see SEEDED in reseed.py */
-#define FILES_MS 60000   /* while init copies what has changed in the workspace */
+#define FILES_MS 60000 /* while init copies what has changed in the workspace */
 
 static struct msg in;     /* 64 KiB: not on the stack */
 static struct msg answer; /* of init's to the live one, which may still need what is in `in` */
@@ -91,10 +90,10 @@ void keep_note_lost(struct buf *lost, const char *what, int fd)
 }
 
 /* Something at this number that can be closed, and nothing else: the guest's objects still have it, and what
- * is opened next must not come to lie there. */
+ * is opened next must not come to lie there. No directory: from one of the old root, a branch could go on to its files. */
 void keep_put_stopper(int fd)
 {
-    int stopper = open("/", O_PATH | O_CLOEXEC);
+    int stopper = open("/dev/null", O_PATH | O_CLOEXEC);
 
     if (stopper < 0 || dup3(stopper, fd, O_CLOEXEC) < 0)
         _exit(1);
@@ -108,6 +107,8 @@ static void open_anew(int fd)
     int flags = fcntl(fd, F_GETFL), cloexec = fcntl(fd, F_GETFD);
     off_t at = lseek(fd, 0, SEEK_CUR);
 
+    if (flags & O_PATH)
+        return; /* it has none */
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     int own = open(path, (flags & (O_ACCMODE | O_APPEND | O_NONBLOCK | O_DIRECT)) | O_CLOEXEC);
     if (own < 0)
@@ -118,13 +119,12 @@ static void open_anew(int fd)
     close(own);
 }
 
-/* True: it keeps it, and has it open as the guest did. */
-static bool leave_behind(int fd, struct buf *lost)
+static void leave_behind(int fd, struct buf *lost)
 {
     struct stat st;
 
     if (fstat(fd, &st) < 0)
-        return false;
+        return;
     if (S_ISREG(st.st_mode)) {
         open_anew(fd);
     } else if (!S_ISCHR(st.st_mode) && !S_ISDIR(st.st_mode)) {
@@ -136,7 +136,6 @@ static bool leave_behind(int fd, struct buf *lost)
                            fd);
         keep_put_stopper(fd);
     }
-    return S_ISREG(st.st_mode) || (S_ISDIR(st.st_mode) && !(fcntl(fd, F_GETFL) & O_PATH));
 }
 
 /* What the one that waits has for itself, above all that is the guest's. */
@@ -174,8 +173,10 @@ static void part_from_live(struct own *o, struct buf *lost)
     o->may.files = !d;
     for (struct dirent *entry; d && (entry = readdir(d));) {
         int fd = atoi(entry->d_name);
-        if (entry->d_name[0] != '.' && !is_own(o, fd) && fd != dirfd(d) && leave_behind(fd, lost))
-            o->may.files = true;
+        if (entry->d_name[0] == '.' || is_own(o, fd) || fd == dirfd(d))
+            continue;
+        leave_behind(fd, lost);
+        o->may.files |= fd > BOX_INIT_FD; /* below it take_places puts others, but for the first */
     }
     if (d)
         closedir(d);
@@ -497,7 +498,7 @@ static PyObject *go_on(const struct woken *w)
 {
     bool waits = true;
 
-    PyOS_AfterFork_Child(); /* closes the channel that it has had */
+    PyOS_AfterFork_Child();
     if (w->branch)
         waits = become_branch(w->first);
     else

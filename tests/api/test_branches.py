@@ -181,6 +181,25 @@ class Fork(api.Case):
             self.assertIn(what, said)
         self.assertEqual(api.text(branch.cell("x"), "stderr"), "")
 
+    def test_no_descriptor_leads_back(self):
+        """Neither what is left of a pipe or a socket, nor a directory, however it is open, shows files of the session that
+        it left; and in that one the same names are there."""
+        look = ("def names_by_descriptors():\n    found = []\n"
+                "    for fd in map(int, os.listdir('/proc/self/fd')):\n        for name in ('later', 'mnt/data/later'):\n"
+                "            try: found.append(os.stat(name, dir_fd=fd) and fd)\n            except OSError: pass\n    return found\n")
+        self.s.cell("import os, socket\npipe = os.pipe(); s = socket.socket(); os.dup2(s.fileno(), 0)\n" + look +
+                    "open_ = [os.open(d, f) for d in ('/mnt/data', '/') for f in (os.O_RDONLY, os.O_PATH)]")
+        time.sleep(0.2)  # the one that waits has looked around
+        at_once = self.fork()
+        time.sleep(0.2)
+        for branch in (*at_once, *self.fork()):
+            self.s.cell("open('later', 'w').close()")
+            self.assertEqual(api.result(self.s.cell("names_by_descriptors() == open_")), "True")
+            self.assertEqual(api.result(branch.cell("names_by_descriptors()")), "[]")
+            branch.cell("open('later', 'w').close()")  # and its own are there
+            self.assertEqual(api.result(branch.cell("names_by_descriptors() == open_")), "True")
+            self.s.cell("os.unlink('later')")
+
     def test_mapped_memory_is_its_own(self):
         self.s.cell("import numpy as np, mmap\n"
                     "m = np.memmap('m.bin', dtype='u1', mode='w+', shape=8192); m[:] = 1; m.flush()\n"
