@@ -56,9 +56,12 @@ class Connection:
             came += self.receive()
         head, _, body = came.partition(b"\r\n\r\n")
         length = LENGTH.search(head)
+        status = int(head.split(None, 2)[1])
+        if not length and status != 204:
+            raise SystemExit(f"bench: an answer of unknown length: {head[:300]}")
         while length and len(body) < int(length[1]):
             body += self.receive()
-        return int(head.split(None, 2)[1]), body
+        return status, body
 
     def receive(self):
         piece = self.socket.recv(1 << 16)

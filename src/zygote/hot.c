@@ -61,7 +61,7 @@ struct notes {
     } hot[HOT_MAX];
     unsigned n_hot;
     bool complete;
-    struct iovec runs[HOT_MAX];
+    struct iovec runs[PINNED_MAX];
 };
 
 /* What a box could write to, as it is now. */

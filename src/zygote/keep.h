@@ -19,6 +19,8 @@
  * with its first state, else none; and whether one waits with the state that it begins with. */
 PyObject *keep(PyObject *self, PyObject *args);
 
+#define BRANCH_SEED 5032 /* bytes: see SEEDED in reseed.py */
+
 /* For branch.c. */
 void keep_note_lost(struct buf *lost, const char *what, int fd);
 /* Something at this number that can be closed, and nothing else: the guest's objects still have it, and what

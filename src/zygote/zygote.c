@@ -350,7 +350,8 @@ static PyObject *settle(PyObject *self, PyObject *args)
 static PyMethodDef methods[] = {
     {"settle", settle, METH_NOARGS, "settle(): all is imported and warm; get ready for forks."},
     {"serve", serve, METH_VARARGS,
-     "serve(versions, prepare, rehearse, more): fork boxes on the keeper's word. In each of them it "
+     "serve(versions, prepare, rehearse, more): fork boxes on the keeper's word. In each of them "
+     "it "
      "calls\n"
      "prepare(), enters the box, and returns (cpus, memory, awaited). rehearse() does, in a fork "
      "that\n"
@@ -371,8 +372,9 @@ PyMODINIT_FUNC PyInit__retort(void)
     pages_gather();
     PyObject *self = PyModule_Create(&module);
     PyObject *channel = Py_BuildValue("(ii)", BOX_CHANNEL_OUT_FD, BOX_CHANNEL_IN_FD);
-    /* CHANNEL: the descriptors to the owner in every box. */
-    if (self && channel && PyModule_AddObject(self, "CHANNEL", channel) == 0)
+    /* CHANNEL: the descriptors to the owner in every box. BRANCH_SEED: what keep() returns of one has so many bytes. */
+    if (self && channel && PyModule_AddIntConstant(self, "BRANCH_SEED", BRANCH_SEED) == 0 &&
+        PyModule_AddObject(self, "CHANNEL", channel) == 0)
         return self;
     Py_XDECREF(channel);
     Py_XDECREF(self);

@@ -127,6 +127,16 @@ class Back(api.Case):
         self.assertEqual(answer.status, status, answer)
         return answer
 
+    def test_arithmetic_takes_no_state_the_place(self):
+        first = self.s.cell("x = 0")["n"]
+        for x in range(1, 5):
+            self.s.cell(f"x = {x}")
+        for code in ("(x + 1) * 2", "'a: (b'", "x == 5 != x", "-x ** 2 <= 7", "x") * 2:
+            self.s.cell(code)
+        for x in (4, 3, 1, 0):
+            self.rollback(first + x)
+            self.assertEqual(api.result(self.s.cell("x")), str(x))
+
     def listed(self):
         return self.s.client.get(self.s.path + "/checkpoints").json["checkpoints"]
 

@@ -140,6 +140,10 @@ class Values(Case):
             self.run_ok(f"show = lambda v, p, c: p.text({register!r}); forms['text/plain'].{register}")
         self.assertEqual(self.run_ok("np.float32(1)").plain, "for_type(np.float32, show)")
         self.assertEqual(self.run_ok("np.float16(1)").plain, "for_type_by_name('numpy', 'float16', show)")
+        self.run_ok("forms['text/markdown'].for_type_by_name('numpy', 'complexfloating', lambda v: '*')")
+        self.assertEqual(self.run_ok("np.complex64(1)").result, {"text/plain": b"(1+0j)", "text/markdown": b"*"})
+        self.run_ok("get_ipython().display_formatter.ipython_display_formatter.for_type(np.bool_, lambda v: print('b!'))")
+        self.assertEqual(self.run_ok("np.bool_(True)").stdout, "b!\n")
         self.run_ok("forms['text/html'].for_type(np.integer, lambda v: '<b>')")
         self.assertEqual(self.run_ok("np.int64(7)").result, {"text/plain": b"7", "text/html": b"<b>"})
 

@@ -217,6 +217,14 @@ class Children(Case):
                            "threads, number = eval(os.read(r, 100)); threads, number != random.random()")
         self.assertEqual(cell.plain, "(1, True)")
 
+    def test_a_fork_in_a_handler_of_the_first(self):
+        """Of two forks that are under way, either may be the one that brings the modules' handlers back."""
+        cell = self.run_ok("import logging, os\nforked = []\n"
+                           "def fork():\n    pid = os.fork()\n    if pid == 0: os._exit(0)\n    os.waitpid(pid, 0)\n"
+                           "os.register_at_fork(before=lambda: forked or forked.append(1) or fork())\n"
+                           "fork(); fork(); logging._lock._is_owned()")
+        self.assertEqual((cell.plain, cell.stderr), ("False", ""))
+
     def test_raw_fork(self):
         """Forked behind Python's back: it must not speak on the channel either."""
         cell = self.run_ok("import ctypes, os\nlibc = ctypes.PyDLL(None)\npid = libc.fork()\n"

@@ -29,8 +29,9 @@ from . import heap
 
 _names = heap.begin()
 
+from .reseed import BRANCH_SEED
 from .warm import rehearse, rehearse_more, renew, serve, warm
 
 del _names
 
-__all__ = ["rehearse", "rehearse_more", "renew", "serve", "warm"]
+__all__ = ["BRANCH_SEED", "rehearse", "rehearse_more", "renew", "serve", "warm"]

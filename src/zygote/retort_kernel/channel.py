@@ -256,7 +256,10 @@ class Channel:
         self.received = kept
 
     def wait(self):
-        """Until there is a frame that is not a late PASS: received[0]."""
+        """Until there is a frame that is not a late PASS: received[0]. A child that has come here, by a handler of forks, may
+        not take it from the session."""
+        if not self.is_mine():
+            _exit(70)
         self._take_passes()
         while not self.received:
             self._fill()

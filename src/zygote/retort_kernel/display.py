@@ -23,14 +23,15 @@ PNG_SIZE, GIF_SIZE = Struct(">II"), Struct("<HH")
 # formatter is registered for the class; and the text of the simple ones is their repr().
 SIMPLE = frozenset((int, bool, str, bytes))
 BUILTIN = SIMPLE | {float, complex, list, tuple, dict, set, frozenset, range, bytearray}
-# So it is with numpy's numbers, which computations mostly come to; here by module and name.
+# So it is with numpy's numbers, which computations mostly come to. Each with the names that a formatter can be
+# registered for: its own and its bases'.
 NUMBERS = {}
 
 
 def know_numbers(numpy):
-    for kind in set(numpy.sctypeDict.values()):
+    for kind in set(getattr(numpy, "sctypeDict", {}).values()):  # a user's own module may have that name
         if issubclass(kind, (numpy.number, numpy.bool_)):
-            NUMBERS[kind] = kind.__module__, kind.__name__
+            NUMBERS[kind] = tuple((base.__module__, base.__name__) for base in kind.__mro__)
 
 
 def is_text(mime):

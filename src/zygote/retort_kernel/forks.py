@@ -24,18 +24,18 @@ NOTHING = partial(deque, (), 0)
 # Of each of Python's lists: itself, what stays there in the zygote, and what a session of one thread can do without
 # when it is kept.
 _lists = []
-_before = None  # the one of what Python calls before a fork
+_before = None  # the one of what Python calls before a fork,
+_in_box = []  # and what is in it in a box
 
-# Calls that bring back what was taken out, and make up for what Python has looked for before. They are made once: after
-# that the iterator has come to its end. All of them are one call of C's, so that no signal's handler, which may raise,
-# comes in between: half of them would be a lock that is held for ever.
+# Calls that bring back what was taken out. They are made once: after that the iterator has come to its end. All of them are
+# one call of C's, so that no signal's handler, which may raise, comes in between.
 _steps = []
 restore = partial(deque, map(methodcaller("__call__"), _steps), 0)
 
 
 def prepare(*ours):
     """Before objects are frozen. `ours` are handlers of our own that only a user's forks need."""
-    global _before
+    global _before, _in_box
     after = _list_with(threading._after_fork)
     if after is None:
         return
@@ -47,14 +47,13 @@ def prepare(*ours):
     # All three or none: one alone would leave a lock that is held for ever.
     lock, unlock = getattr(logging, "_acquireLock", None), getattr(logging, "_releaseLock", None)
     in_parent = _list_with(unlock)
-    whole = in_parent is not None and _list_with(lock) is _before
-    _before.remove(restore)
-    _note(_before, (lock,) if whole else (), (restore,))
-    if whole:
-        _note(in_parent, (unlock,))
-        needless += (logging._after_at_fork_child_reinit_locks,)
-        _steps.append(lock)  # Python goes over a copy of its list, which was made without it
-    _note(after, needless + ours)
+    locks = ()
+    if in_parent is not None and _list_with(lock) is _before:
+        locks, needless = (lock,), needless + (logging._after_at_fork_child_reinit_locks,)
+        _bring_back(in_parent, _take_out(in_parent, (unlock,)))
+    _in_box = _before[:]  # not brought back later: Python goes over a copy of this list, which is made before
+    _take_out(_before, (*locks, restore))
+    _bring_back(after, _take_out(after, needless + ours))
 
 
 def _list_with(handler):
@@ -62,11 +61,15 @@ def _list_with(handler):
     return found[0] if handler is not None and len(found) == 1 else None
 
 
-def _note(handlers, needless, new=()):
-    """What is needless comes back by `restore`, before anything that it calls; `new` will be there in a box."""
+def _take_out(handlers, needless):
     spared = [each for each in handlers if _is_one_of(needless, each)]
-    _steps[:0] = [partial(list.insert, handlers, at, each) for at, each in enumerate(handlers) if _is_in(spared, each)]
-    _lists.append((handlers, _without(spared, handlers), spared + list(new)))
+    _lists.append((handlers, _without(spared, handlers), spared))
+    return spared
+
+
+def _bring_back(handlers, spared):
+    """Each to where it was."""
+    _steps.extend(partial(list.insert, handlers, at, each) for at, each in enumerate(handlers) if _is_in(spared, each))
 
 
 def _is_one_of(known, handler):
@@ -91,7 +94,7 @@ def set_aside():
 def stand_in():
     """In a box."""
     if _before is not None:
-        _before.append(restore)
+        _before[:] = _in_box
 
 
 def spare():

@@ -9,6 +9,7 @@ from .pristine import __builtins__
 from ast import BinOp, BoolOp, Compare, Constant, Expr, Name, UnaryOp, parse
 from os import O_RDONLY, close, listdir, open, read, readlink
 from random import getstate, setstate
+from re import compile as compile_pattern
 from threading import enumerate as threads
 from threading import main_thread
 from time import sleep
@@ -24,8 +25,9 @@ TRIES = 3  # while other processes of the session fork as well
 NAME = 40  # characters of a thread's
 LINES = 20  # of what is lost
 SHORT = 200  # characters of a cell that are worth a look
-# With one of these it is hardly that, and need not be parsed for it: in a branch that would copy fifty pages.
-SIGNS = "(", "[", "{", ":", " = ", "import "
+# A call, a subscript, an assignment: most cells have one, and need not be parsed to be told from arithmetic. In a branch
+# that would copy fifty pages.
+MORE = compile_pattern(r"[\w)\]}\"'][(\[]|[\w\s]=[\w\s]|import ")
 # What arithmetic is made of, and what of it is to be looked at.
 PLAIN = {
     Expr: lambda node: (node.value,),
@@ -41,9 +43,8 @@ def leaves_no_trace(source, names):
     """Is this cell only arithmetic on numbers and texts? (Then what is lost with it is its line in Out.)"""
     if len(source) > SHORT:
         return False
-    for sign in SIGNS:
-        if sign in source:
-            return False
+    if MORE.search(source):
+        return False
     try:
         left = parse(source).body
         for node in left:  # it grows meanwhile
@@ -187,9 +188,9 @@ class Points:
             self.kept = due
         if woken is True or woken is False:
             return False
+        self.go_on(*woken)
         if state is not None and not woken[3]:
             unless_broken(setstate, state)
-        self.go_on(*woken)
         return True
 
     def go_on(self, lost, branch, due, seed, waits):

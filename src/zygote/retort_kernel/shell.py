@@ -81,8 +81,10 @@ class Shell(InteractiveShell):
         self.printers = self.plain_table.copy()
         self.plain.float_format  # has its value in the table from now on
         self.plain_values = self.plain._trait_values
-        self.tables = [formatter.type_printers for formatter in formatters.values()]
-        self.named = [formatter.deferred_printers for formatter in (self.plain, *formatters.values())]
+        others = (*formatters.values(), self.display_formatter.ipython_display_formatter,
+                  self.display_formatter.mimebundle_formatter)
+        self.tables = [formatter.type_printers for formatter in others]
+        self.named = [formatter.deferred_printers for formatter in (self.plain, *others)]
         self.format_by_all = self.display_formatter.format
         self.display_formatter.format = self.format
         self.inputs = self.history_manager.input_hist_raw, self.history_manager.input_hist_parsed
@@ -311,21 +313,19 @@ class Shell(InteractiveShell):
         return bundle, metadata
 
     def has_only_text(self, kind):
-        """Nobody has registered a formatter for it: by its class or, of numpy's, by one of its bases or its name."""
-        name = display.NUMBERS.get(kind)
-        if name is None:
-            kinds, named = (kind,), ()
-            if kind not in display.BUILTIN:
-                return False
-        else:
-            kinds, named = kind.__mro__, self.named
+        """Nobody has registered a formatter for it: by its class or, of numpy's, by one of its bases or by name."""
+        names = display.NUMBERS.get(kind, ())
+        if not names and kind not in display.BUILTIN:
+            return False
+        kinds = kind.__mro__ if names else (kind,)
         for table in self.tables:
             for each in kinds:
                 if each in table:
                     return False
-        for table in named:
-            if name in table:
-                return False
+        for table in self.named:
+            for name in names:
+                if name in table:
+                    return False
         return True
 
     def is_simple(self, kind):
