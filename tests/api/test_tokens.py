@@ -71,8 +71,7 @@ class Tokens(api.Case):
                     data = f.read()
                 seen += len(data)
                 for token in tokens:
-                    self.assertNotIn(token.encode(), data, name)
-                    self.assertNotIn(token.split("_")[-1].encode(), data, name)
+                    self.assertFalse(token.partition("_")[2].encode() in data, name)  # which would be long to show
         self.assertGreater(seen, 1000)
         for token in tokens:
             self.assertNotIn(token, self.server.log)
