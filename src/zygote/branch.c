@@ -102,13 +102,13 @@ static char *name_of(int fd)
 
 static void note_held(struct held_files *h, int fd)
 {
-    struct stat st;
+    struct stat st = {0};
     int flags = fcntl(fd, F_GETFL);
 
-    /* Of whatever type: what can only be used to open other files by it leads to the other session's as well. Pipes and
-     * sockets are gone already. */
-    if (fstat(fd, &st) < 0 || flags < 0)
+    /* Of whatever type: what can only be used to open other files by it leads to the other session's as well. */
+    if (flags < 0)
         return;
+    fstat(fd, &st);
     h->list = realloc(h->list, (h->n + 1) * sizeof(*h->list));
     if (!h->list)
         _exit(1);
@@ -120,7 +120,7 @@ static void note_held(struct held_files *h, int fd)
                                     .path = name_of(fd)};
 }
 
-/* While the names can be seen: in the old root. Where the channel will be (take_places) there is nothing to keep. */
+/* While the names can be seen: in the old root. Where the channel will be there are stoppers. */
 static void note_all(struct held_files *h, const struct msg *m, bool any)
 {
     DIR *d = any ? opendir("/proc/self/fd") : NULL;
@@ -128,7 +128,10 @@ static void note_all(struct held_files *h, const struct msg *m, bool any)
     *h = (struct held_files){.here = BOX_WORKSPACE};
     if (!getcwd(h->here, sizeof(h->here)) || h->here[0] != '/')
         strcpy(h->here, BOX_WORKSPACE);
-    note_held(h, STDIN_FILENO);
+    if (any && !d)
+        _exit(1);
+    if (!has_come(m, STDIN_FILENO)) /* the guest has closed it */
+        note_held(h, STDIN_FILENO);
     for (struct dirent *entry; d && (entry = readdir(d));) {
         int fd = atoi(entry->d_name);
         if (fd > BOX_INIT_FD && fd != dirfd(d) && !has_come(m, fd))
@@ -154,14 +157,15 @@ static bool open_in_branch(const struct held *x)
     return dup3(own, x->fd, x->inherited ? 0 : O_CLOEXEC) >= 0;
 }
 
+/* None before all are given up: a name may be a link of the guest's that leads through another of them. */
 static void open_all(struct held_files *h, struct buf *lost)
 {
+    for (unsigned i = 0; i < h->n; i++)
+        keep_put_stoppers(h->list[i].fd, h->list[i].fd);
     for (unsigned i = 0; i < h->n; i++) {
         struct held *x = &h->list[i];
-        if (!open_in_branch(x)) {
+        if (!open_in_branch(x))
             keep_note_lost(lost, "file", x->fd);
-            keep_put_stopper(x->fd);
-        }
         free(x->path);
     }
     free(h->list);

@@ -8,7 +8,7 @@
 
 /* What one that waits may have of the guest's beside its memory. While it waits it comes to no more. */
 struct belongings {
-    bool files;  /* descriptors, but for those that every one has */
+    bool files;  /* descriptors, beside a device at the first */
     bool shared; /* memory */
 };
 

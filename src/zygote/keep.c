@@ -89,15 +89,17 @@ void keep_note_lost(struct buf *lost, const char *what, int fd)
     buf_add_fmt(lost, "%s %d", what, fd);
 }
 
-/* Something at this number that can be closed, and nothing else: the guest's objects still have it, and what
- * is opened next must not come to lie there. No directory: from one of the old root, a branch could go on to its files. */
-void keep_put_stopper(int fd)
+void keep_put_stoppers(int first, int last)
 {
     int stopper = open("/dev/null", O_PATH | O_CLOEXEC);
 
-    if (stopper < 0 || dup3(stopper, fd, O_CLOEXEC) < 0)
+    if (stopper < 0)
         _exit(1);
-    close(stopper);
+    for (int fd = first; fd <= last; fd++)
+        if (fd != stopper && dup3(stopper, fd, O_CLOEXEC) < 0)
+            _exit(1);
+    if (stopper < first || stopper > last)
+        close(stopper);
 }
 
 /* With an offset of its own. A lock on it (flock) stays the live one's. */
@@ -119,12 +121,13 @@ static void open_anew(int fd)
     close(own);
 }
 
-static void leave_behind(int fd, struct buf *lost)
+/* False: it is nothing to speak of, the first descriptor as every session has it. */
+static bool leave_behind(int fd, struct buf *lost)
 {
     struct stat st;
 
     if (fstat(fd, &st) < 0)
-        return;
+        return true;
     if (S_ISREG(st.st_mode)) {
         open_anew(fd);
     } else if (!S_ISCHR(st.st_mode) && !S_ISDIR(st.st_mode)) {
@@ -134,8 +137,9 @@ static void leave_behind(int fd, struct buf *lost)
                            : S_ISFIFO(st.st_mode) ? "pipe"
                                                   : "descriptor",
                            fd);
-        keep_put_stopper(fd);
+        keep_put_stoppers(fd, fd);
     }
+    return fd != STDIN_FILENO || !S_ISCHR(st.st_mode);
 }
 
 /* What the one that waits has for itself, above all that is the guest's. */
@@ -168,18 +172,19 @@ static bool is_own(const struct own *o, int fd)
 
 static void part_from_live(struct own *o, struct buf *lost)
 {
+    /* Whatever is there, or not: see take_places. */
+    keep_put_stoppers(STDOUT_FILENO, BOX_INIT_FD);
     DIR *d = opendir("/proc/self/fd");
-
-    o->may.files = !d;
-    for (struct dirent *entry; d && (entry = readdir(d));) {
+    if (!d)
+        _exit(1); /* it would share what it must not */
+    o->may.files = false;
+    for (struct dirent *entry; (entry = readdir(d));) {
         int fd = atoi(entry->d_name);
-        if (entry->d_name[0] == '.' || is_own(o, fd) || fd == dirfd(d))
-            continue;
-        leave_behind(fd, lost);
-        o->may.files |= fd > BOX_INIT_FD; /* below it take_places puts others, but for the first */
+        bool ours = is_own(o, fd) || fd == dirfd(d) || (fd > 0 && fd <= BOX_INIT_FD);
+        if (entry->d_name[0] != '.' && !ours && leave_behind(fd, lost))
+            o->may.files = true;
     }
-    if (d)
-        closedir(d);
+    closedir(d);
 }
 
 /* Its file, and before /proc is shut: later on the process may not open it itself. */

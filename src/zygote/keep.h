@@ -23,9 +23,9 @@ PyObject *keep(PyObject *self, PyObject *args);
 
 /* For branch.c. */
 void keep_note_lost(struct buf *lost, const char *what, int fd);
-/* Something at this number that can be closed, and nothing else: the guest's objects still have it, and what
- * is opened next must not come to lie there. */
-void keep_put_stopper(int fd);
+/* Something at each of these numbers that can be closed, and nothing else: the guest's objects still have them, and what
+ * is opened next must not come to lie there. No directory: from one of the old root, a branch could go on to its files. */
+void keep_put_stoppers(int first, int last);
 /* Ask the init at the end of this line to make way for one that waits, with the state after cell n. */
 bool keep_want(int init, uint32_t n);
 

@@ -350,12 +350,10 @@ static PyObject *settle(PyObject *self, PyObject *args)
 static PyMethodDef methods[] = {
     {"settle", settle, METH_NOARGS, "settle(): all is imported and warm; get ready for forks."},
     {"serve", serve, METH_VARARGS,
-     "serve(versions, prepare, rehearse, more): fork boxes on the keeper's word. In each of them "
-     "it "
-     "calls\n"
-     "prepare(), enters the box, and returns (cpus, memory, awaited). rehearse() does, in a fork "
-     "that\n"
-     "ends, what every box does (or is None), and more() what only some do."},
+     "serve(versions, prepare, rehearse, more): fork boxes on the keeper's word. In each of\n"
+     "them it calls prepare(), enters the box, and returns (cpus, memory, awaited).\n"
+     "rehearse() does, in a fork that ends, what every box does (or is None), and more()\n"
+     "what only some do."},
     {"keep", keep, METH_VARARGS, "keep(n, lost): see keep.h."},
     {"ready", ready, METH_NOARGS, "ready(): tell the keeper that this box can be used."},
     {NULL, NULL, 0, NULL},

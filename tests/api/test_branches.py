@@ -200,6 +200,29 @@ class Fork(api.Case):
             self.assertEqual(api.result(branch.cell("names_by_descriptors() == open_")), "True")
             self.s.cell("os.unlink('later')")
 
+    def test_what_is_at_the_first_numbers(self):
+        """A guest may close them, or put others there, and look at them when it is forked."""
+        self.s.cell("import os, sys\nwith open('in', 'w') as f: f.write('one\\ntwo\\n')\n"
+                    "seen = []\ndef look():\n    for fd in range(6):\n        try: seen.append(os.listdir(fd))\n        except OSError: pass\n"
+                    "os.register_at_fork(after_in_child=look)\n"
+                    "os.dup2(os.open('in', os.O_RDONLY), 0); os.dup2(os.open('/', os.O_RDONLY), 2)")
+        branch, = self.fork()
+        self.assertEqual(api.result(branch.cell("seen, os.read(0, 4)")), "([], b'one\\n')")
+        self.assertEqual(branch.cell("os.abort()")["restored_to"], 2)
+        self.assertEqual(api.result(branch.cell("os.read(0, 4)")), "b'two\\n'")
+        self.s.cell("os.close(0); os.close(1); os.close(2)")
+        branch, = self.fork()
+        cell = branch.cell("print('out'); print('err', file=sys.stderr); seen, [fd for fd in range(6) if os.path.exists(f'/proc/self/fd/{fd}')]")
+        self.assertEqual(api.result(cell), "([], [1, 2, 3, 4, 5])")
+        self.assertEqual([(o["type"], o.get("text")) for o in cell["outputs"][:2]], [("stdout", "out\n"), ("stderr", "err\n")])
+
+    def test_a_link_that_leads_through_a_descriptor(self):
+        self.s.cell("import os; os.mkdir('e'); a = os.open('e', os.O_RDONLY); b = os.open('/', os.O_RDONLY)\n"
+                    "os.symlink(f'/proc/self/fd/{b}', 'd')")
+        self.s.cell("os.unlink('d'); os.rename('e', 'd'); open('later', 'w').close()")
+        branch, = self.fork(at=1)
+        self.assertEqual(api.result(branch.cell("os.path.exists(f'/proc/self/fd/{a}/mnt/data/later')")), "False")
+
     def test_mapped_memory_is_its_own(self):
         self.s.cell("import numpy as np, mmap\n"
                     "m = np.memmap('m.bin', dtype='u1', mode='w+', shape=8192); m[:] = 1; m.flush()\n"

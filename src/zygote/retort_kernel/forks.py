@@ -2,8 +2,8 @@
 
 Some of the handlers that modules have registered (os.register_at_fork) repair what other threads may have
 left: here there is one thread, and it holds nothing. A box would copy 80 pages for them. So they are taken
-out of Python's lists in the zygote. In a box one handler stands in for all: before the first fork of the user's it
-brings them back. When a session that has one thread is forked to be kept none of them is called: it would be 190 pages.
+out of Python's lists in the zygote. In a box one handler stands in for those that follow a fork: before the first of the
+user's it brings them back. When a session that has one thread is forked to be kept none of them is called: it would be 190 pages.
 The lists have no name; the garbage collector knows them. Where it does not, boxes only cost more.
 """
 from .pristine import __builtins__

@@ -192,7 +192,7 @@ SEEDED = {
     "multiprocessing.process": (AUTHKEY, _seed_authkey),
     "torch": (8, lambda module, part: module.manual_seed(_number(part) >> 1)),
 }
-BRANCH_SEED = sum(size for size, _ in SEEDED.values())  # as zygote/keep.c has it
+BRANCH_SEED = sum(size for size, _ in SEEDED.values())  # as zygote/keep.h has it
 
 
 # ---- what comes new at its first use ----
