@@ -15,6 +15,7 @@ if os.path.realpath(sys.executable) != os.path.realpath("/usr/bin/python3"):
 
 import argparse
 import concurrent.futures
+import contextlib
 import random
 import shlex
 import signal
@@ -210,7 +211,8 @@ class Residue:
         subprocess.run(["ipcrm", "-m", segment])
         for pid in {pid for pid, what in after.parts["process"] if what.startswith(mark[:15] + ":")}:
             for one in {pid} | processes.descendants(pid):
-                os.kill(one, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # a shell ends with what it waits for
+                    os.kill(one, signal.SIGKILL)
         os.unlink(f"/tmp/{mark}")
         for directory in cgroups:
             os.rmdir(f"{directory}/{mark}")
