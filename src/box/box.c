@@ -305,13 +305,6 @@ static int kernel_descriptors(void *ctx, struct err *e)
     return 0;
 }
 
-/* An interrupt goes to the whole group, so that it reaches what a cell has started. */
-static int kernel_process_group(void *ctx, struct err *e)
-{
-    (void)ctx;
-    return setsid() < 0 ? err_set(e, errno, "setsid") : 0;
-}
-
 static int kernel_user(void *ctx, struct err *e)
 {
     return identity_become(BOX_USER_ID, BOX_USER_ID, ((struct box_kernel *)ctx)->plan->own_ids, e);
@@ -320,12 +313,7 @@ static int kernel_user(void *ctx, struct err *e)
 static int kernel_capabilities(void *ctx, struct err *e)
 {
     (void)ctx;
-    if (identity_drop(e) < 0)
-        return -1;
-    /* The user's own processes may look at each other, as on any machine. */
-    if (prctl(PR_SET_DUMPABLE, 1) < 0)
-        return err_set(e, errno, "cannot become dumpable");
-    return 0;
+    return identity_drop(e);
 }
 
 static int kernel_workspace(void *ctx, struct err *e)
@@ -406,18 +394,37 @@ static int kernel_filter(void *ctx, struct err *e)
     return filter_load_last(((struct box_kernel *)ctx)->filter, e);
 }
 
-int box_kernel_enter(struct box_kernel *b, const char **ret_failed, struct err *e)
+int box_kernel_seal(struct box_kernel *b, const char **ret_failed, struct err *e)
 {
     static const struct step steps[] = {
-        {"kernel-join", kernel_join},
-        {"kernel-descriptors", kernel_descriptors},
+        {"kernel-join", kernel_join},           {"kernel-descriptors", kernel_descriptors},
+        {"kernel-user", kernel_user},           {"kernel-capabilities", kernel_capabilities},
+        {"kernel-workspace", kernel_workspace}, {"kernel-rlimits", kernel_rlimits},
+        {"kernel-landlock", kernel_landlock},   {"kernel-filter", kernel_filter},
+    };
+    return STEPS_RUN(steps, b, ret_failed, e);
+}
+
+/* An interrupt goes to the whole group, so that it reaches what a cell has started. */
+static int kernel_process_group(void *ctx, struct err *e)
+{
+    (void)ctx;
+    return setsid() < 0 ? err_set(e, errno, "setsid") : 0;
+}
+
+/* The user's own processes may look at each other, as on any machine. Whoever has the zygote's memory may not be
+ * looked at, so this is for what has a memory of its own. */
+static int kernel_dumpable(void *ctx, struct err *e)
+{
+    (void)ctx;
+    return prctl(PR_SET_DUMPABLE, 1) < 0 ? err_set(e, errno, "cannot become dumpable") : 0;
+}
+
+int box_kernel_begin(struct box_kernel *b, const char **ret_failed, struct err *e)
+{
+    static const struct step steps[] = {
         {"kernel-process-group", kernel_process_group},
-        {"kernel-user", kernel_user},
-        {"kernel-capabilities", kernel_capabilities},
-        {"kernel-workspace", kernel_workspace},
-        {"kernel-rlimits", kernel_rlimits},
-        {"kernel-landlock", kernel_landlock},
-        {"kernel-filter", kernel_filter},
+        {"kernel-dumpable", kernel_dumpable},
     };
     return STEPS_RUN(steps, b, ret_failed, e);
 }

@@ -92,7 +92,8 @@ struct box_init {
 int box_init_enter(struct box_init *b, const char **ret_failed, struct err *e);
 
 /* The kernel process's half, after its fork from the zygote and when init's half stands. The
- * descriptors become 1, 2, the channel's two, the line to init and BOX_SETUP_FD; everything else is closed. */
+ * descriptors become 1, 2, the channel's two, the line to init and BOX_SETUP_FD; everything else is closed.
+ * Sealed can be, in its place, who will fork it: see zygote/between.h. */
 struct box_kernel {
     const struct box_plan *plan;
     const struct filter *filter;
@@ -102,4 +103,6 @@ struct box_kernel {
 };
 /* First of all: what it does from here on is counted. Needs nothing of init's half. */
 int box_kernel_attach(struct box_kernel *b, const char **ret_failed, struct err *e);
-int box_kernel_enter(struct box_kernel *b, const char **ret_failed, struct err *e);
+int box_kernel_seal(struct box_kernel *b, const char **ret_failed, struct err *e);
+/* And at last, what is no other's to do. */
+int box_kernel_begin(struct box_kernel *b, const char **ret_failed, struct err *e);

@@ -49,13 +49,14 @@ static const struct {
     {"box-attach-kernel", NULL},
     {"kernel-join", NULL},
     {"kernel-descriptors", NULL},
-    {"kernel-process-group", NULL},
     {"kernel-user", NULL},
     {"kernel-capabilities", NULL},
     {"kernel-workspace", NULL},
     {"kernel-rlimits", NULL},
     {"kernel-landlock", NULL},
     {"kernel-filter", "needs a kernel with CONFIG_SECCOMP_FILTER"},
+    {"kernel-process-group", NULL},
+    {"kernel-dumpable", NULL},
     {"box-meters", NULL},
 };
 #define N_STEPS (sizeof(all) / sizeof(*all))

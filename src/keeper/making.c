@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -90,6 +91,8 @@ uint32_t box_setup_recv(struct state *s, struct box *b, struct watch *from, cons
     return 0;
 }
 
+static void ask_for_kernel(struct state *s, struct box *b);
+
 static void on_init_setup(struct state *s, void *ctx)
 {
     struct box *b = ctx;
@@ -106,11 +109,29 @@ static void on_init_setup(struct state *s, void *ctx)
     b->init_stands = true;
     if (b->parent)
         return; /* for its kernel process */
-    if (b->stay_blank) {
-        b->phase = BOX_BLANK;
-        s->refill_at_ms = clock_now_ms() + 1;
-    } else {
+    if (b->stay_blank)
+        ask_for_kernel(s, b);
+    else
         kernel_go(s, b);
+}
+
+static bool is_over(int fd)
+{
+    char first;
+    return recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+}
+
+/* A fork that was born sealed may be ready before we know of it, and before its usher is gone. As long as that one
+ * has the zygote's memory nobody may send user code. */
+static void use_when_made(struct state *s, struct box *b)
+{
+    if (!b->kernel_stands || b->asked_zygote)
+        return;
+    if (b->requested) {
+        box_hand_over(s, b, false);
+    } else {
+        b->phase = BOX_READY;
+        s->refill_at_ms = clock_now_ms() + 1; /* is it full now? */
     }
 }
 
@@ -118,9 +139,9 @@ static void on_kernel_setup(struct state *s, void *ctx)
 {
     struct box *b = ctx;
 
-    if (b->asked_zygote) {
-        /* The fork cannot speak before we know of it: this is its end, or the zygote's. Which of
-         * them it was we hear when it is reaped. */
+    if (b->asked_zygote && (!b->ushered || is_over(b->kernel_setup.fd))) {
+        /* A fork that we do not know of cannot speak, unless it was born sealed, and an usher does not: this is its
+         * end, or the zygote's. Which of them it was we hear when it is reaped. */
         watch_close(s, &b->kernel_setup);
         return;
     }
@@ -133,12 +154,8 @@ static void on_kernel_setup(struct state *s, void *ctx)
         return;
     }
     watch_close(s, &b->kernel_setup);
-    if (b->requested) {
-        box_hand_over(s, b, false);
-    } else {
-        b->phase = BOX_READY;
-        s->refill_at_ms = clock_now_ms() + 1; /* is it full now? */
-    }
+    b->kernel_stands = true;
+    use_when_made(s, b);
 }
 
 /* ---- making ---- */
@@ -296,9 +313,9 @@ static void ask_for_kernel(struct state *s, struct box *b)
 {
     struct err e = {0};
 
-    if (b->stay_blank || !zygote_can_fork(s, b->plan.environment) ||
+    if ((b->stay_blank && !b->init_stands) || !zygote_can_fork(s, b->plan.environment) ||
         asked_count(s, b->plan.environment) >= ASKED_MAX)
-        return; /* box_fill and boxes_ask come back to it */
+        return; /* on_init_setup and boxes_ask come back to it */
     int r = step_fails("box-fork", &e) < 0 ? -1 : zygote_ask(s, b, &e);
     /* A zygote that has just died is not the box's fault: boxes_zygote_lost begins again. */
     if (r < 0 && e.code != EPIPE && e.code != ECONNRESET) {
@@ -309,6 +326,8 @@ static void ask_for_kernel(struct state *s, struct box *b)
         zygote_owes(s, b->plan.environment, true);
     b->asked_zygote = true;
     box_close_far_ends(b);
+    if (b->stay_blank)
+        fd_close(&b->network_fd);
 }
 
 void box_make(struct state *s, struct box *b)
@@ -399,7 +418,7 @@ struct box *box_new(struct state *s, uint32_t environment, const struct limits *
 /* ---- forks ---- */
 
 /* `b` may be gone afterwards. */
-static void box_fork_failed(struct state *s, struct box *b, const char *why)
+static void box_fork_failed(struct state *s, struct box *b, const char *step, const char *why)
 {
     struct err e;
 
@@ -407,7 +426,7 @@ static void box_fork_failed(struct state *s, struct box *b, const char *why)
     if (b->phase == BOX_ENDING)
         box_free_when_gone(s, b);
     else
-        box_fail_step(s, b, "box-fork", &e);
+        box_fail_step(s, b, step, &e);
 }
 
 static void take_fork(struct state *s, struct box *b, pid_t pid)
@@ -415,32 +434,71 @@ static void take_fork(struct state *s, struct box *b, pid_t pid)
     for (unsigned i = 0; i < s->n_early; i++)
         if (s->early[i] == pid) {
             s->early[i] = s->early[--s->n_early];
-            box_fork_failed(s, b, "the kernel process died at once");
+            box_fork_failed(s, b, "box-fork", "the kernel process died at once");
             return;
         }
     b->kernel_pid = pid;
     if (b->phase != BOX_MAKING)
         return; /* it was ended meanwhile; pid 1's death takes this one along */
-    if (b->kernel_setup.fd < 0) {
-        box_fork_failed(s, b, "the kernel process died at once");
-        return;
-    }
-    kernel_go(s, b);
+    if (b->kernel_setup.fd < 0 && !b->kernel_stands)
+        box_fork_failed(s, b, "box-fork", "the kernel process died at once");
+    else if (b->ushered)
+        use_when_made(s, b);
+    else
+        kernel_go(s, b);
 }
 
-void box_answered(struct state *s, uint32_t id, pid_t pid, const char *why)
+/* The box that was waiting for an answer, and no longer does. */
+static struct box *take_answer(struct state *s, uint32_t id)
 {
     struct box *b = box_find(s, id);
 
     if (!b || !b->asked_zygote)
-        return; /* cannot be: a box waits for this answer */
+        return NULL; /* cannot be */
+    b->asked_zygote = b->has_usher = false;
+    zygote_owes(s, b->plan.environment, asked_count(s, b->plan.environment) > 0);
+    return b;
+}
+
+void box_answered(struct state *s, uint32_t id, pid_t pid)
+{
+    struct box *b = take_answer(s, id);
+
+    if (!b)
+        return;
     unsigned environment = b->plan.environment;
-    b->asked_zygote = false;
-    zygote_owes(s, environment, asked_count(s, environment) > 0);
-    if (pid > 0)
-        take_fork(s, b, pid);
+    if (pid <= 0)
+        box_fork_failed(s, b, "box-fork", "no process was made");
     else
-        box_fork_failed(s, b, why);
+        take_fork(s, b, pid);
+    boxes_ask(s, environment);
+}
+
+void box_posted(struct state *s, uint32_t id)
+{
+    struct box *b = take_answer(s, id);
+
+    if (!b)
+        return;
+    unsigned environment = b->plan.environment;
+    b->has_usher = b->ushered = true;
+    if (b->phase == BOX_MAKING) {
+        b->phase = BOX_BLANK;
+    } else { /* it was ended meanwhile */
+        zygote_dismiss(s, b);
+        box_free_when_gone(s, b);
+    }
+    boxes_ask(s, environment);
+}
+
+void box_refused(struct state *s, uint32_t id, const char *step, const char *why)
+{
+    struct box *b = take_answer(s, id);
+
+    if (!b)
+        return;
+    unsigned environment = b->plan.environment;
+    box_fork_failed(s, b, step, why);
     boxes_ask(s, environment);
 }
 
@@ -450,8 +508,8 @@ static struct box *next_to_ask(const struct state *s, unsigned environment)
     struct box *last = NULL;
 
     for (struct box *b = s->boxes; b; b = b->next)
-        if (b->phase == BOX_MAKING && b->plan.environment == environment && !b->stay_blank &&
-            !b->parent && !b->asked_zygote && !b->kernel_pid)
+        if (b->phase == BOX_MAKING && b->plan.environment == environment &&
+            (!b->stay_blank || b->init_stands) && !b->parent && !b->asked_zygote && !b->kernel_pid)
             last = b;
     return last;
 }
@@ -475,12 +533,28 @@ void boxes_forget_early(struct state *s)
     s->n_early = 0;
 }
 
+/* The ushers are gone with it. */
+static void end_blanks(struct state *s, unsigned environment)
+{
+    struct box *next;
+
+    for (struct box *b = s->boxes; b; b = next) {
+        next = b->next;
+        if (b->plan.environment != environment)
+            continue;
+        b->has_usher = false;
+        if (b->phase == BOX_BLANK)
+            box_end(s, b);
+    }
+}
+
 /* With no reason the boxes in the making are made anew from the next zygote; those whose fork may
  * have happened are ended and their requests begin again. */
 void boxes_zygote_lost(struct state *s, unsigned environment, const char *why)
 {
     struct box *next;
 
+    end_blanks(s, environment); /* before one of them is taken for a request */
     for (struct box *b = s->boxes; b; b = next) {
         next = b->next;
         if (b->plan.environment != environment || b->parent)

@@ -41,8 +41,8 @@ struct watch {
  *     BLANK ───────┴─────────────────┘
  *
  * MAKING: init sets up the root while the zygote forks (or is still warming up); whichever is last
- * lets the kernel process go on. BLANK: init's half stands, and the zygote will be asked when a box
- * is wanted. READY: it waits in the pool. OUT: an owner has it. ENDING: init was killed, and with it
+ * lets the kernel process go on. BLANK: init's half stands, and an usher (zygote/between.h) will be asked to fork
+ * when a box is wanted. READY: it waits in the pool. OUT: an owner has it. ENDING: init was killed, and with it
  * the pid namespace; freed when init and the kernel process are reaped and the zygote has answered. While it
  * has branches, whose namespaces lie in its own, all but init is ended.
  */
@@ -62,14 +62,16 @@ struct box {
     struct box_plan plan;
     uint32_t request;           /* of the owner who waits for it */
     bool requested;             /* false: for the pool */
-    bool stay_blank;            /* it has no kernel process until box_fill */
+    bool stay_blank;            /* it has no kernel process until box_fill, but an usher */
     bool tell_end;              /* the owner wants to hear that it is gone */
     bool has_cgroup;            /* its cgroup exists */
     bool memory_short;          /* init said so: only where there is no cgroup */
     pid_t init_pid, kernel_pid; /* 0: not there */
-    bool init_stands;
+    bool has_usher;             /* until the zygote says that it has forked; no user code before */
+    bool ushered; /* its kernel process is born sealed, and waits for no word of ours */
+    bool init_stands, kernel_stands;
     bool has_files;    /* init knows of some, before any user code has run in the box */
-    bool asked_zygote; /* a fork is under way; the answer will come */
+    bool asked_zygote; /* a fork, or an usher, is under way; the answer will come */
     struct watch init_setup, kernel_setup; /* .fd -1 when closed */
     /* the owner's ends, until they are handed over */
     int cell_out_fd, cell_in_fd, stdout_fd, stderr_fd, files_fd, workspace_fd;
@@ -168,8 +170,12 @@ void box_make(struct state *s, struct box *b);
 void box_fill(struct state *s, struct box *b);
 /* One message of a half; 0: it was a bad one, and the box is ended and may be gone. */
 uint32_t box_setup_recv(struct state *s, struct box *b, struct watch *from, const char *half);
-/* The zygote has forked for this box, or (pid 0) has not, because. */
-void box_answered(struct state *s, uint32_t id, pid_t pid, const char *why);
+/* The zygote has forked for this box. */
+void box_answered(struct state *s, uint32_t id, pid_t pid);
+/* It has posted an usher there. */
+void box_posted(struct state *s, uint32_t id);
+/* It has not, because. */
+void box_refused(struct state *s, uint32_t id, const char *step, const char *why);
 /* Ask for the forks that boxes are waiting for. */
 void boxes_ask(struct state *s, unsigned environment);
 /* Every fork that was asked of a zygote of this environment will not come. */
@@ -217,8 +223,10 @@ void zygotes_check(struct state *s);
 /* When that is to be done next, or 0. */
 int64_t zygotes_next_ms(const struct state *s);
 bool zygote_can_fork(const struct state *s, unsigned environment);
-/* Ask for a fork into this box. */
+/* Ask for a fork into this box, or for its usher. */
 int zygote_ask(struct state *s, const struct box *b, struct err *e);
+/* Nobody will ask the usher of this box to fork. */
+void zygote_dismiss(struct state *s, struct box *b);
 bool zygote_died(struct state *s, pid_t pid, int status);
 
 /* The keeper from its first moment, in its namespaces. A byte in `go`: its ids are mapped. */

@@ -156,7 +156,7 @@ static unsigned index_of(const struct state *s, const struct zygote *z)
 static void on_control(struct state *s, void *ctx)
 {
     struct zygote *z = ctx;
-    char why[512];
+    char step[64], why[512];
     struct fields f;
     struct err e;
 
@@ -177,13 +177,17 @@ static void on_control(struct state *s, void *ctx)
         break;
     case ZYGOTE_MADE: {
         uint32_t id = fields_get_u32(&f);
-        box_answered(s, id, (pid_t)fields_get_u32(&f), "no process was made");
+        box_answered(s, id, (pid_t)fields_get_u32(&f));
         break;
     }
+    case ZYGOTE_POSTED:
+        box_posted(s, fields_get_u32(&f));
+        break;
     case ZYGOTE_FAILED: {
         uint32_t id = fields_get_u32(&f);
+        fields_get_text(&f, step, sizeof(step));
         fields_get_text(&f, why, sizeof(why));
-        box_answered(s, id, 0, why);
+        box_refused(s, id, step, why);
         break;
     }
     }
@@ -259,19 +263,42 @@ bool zygote_can_fork(const struct state *s, unsigned environment)
     return s->zygotes[environment].warm && s->zygotes[environment].control.fd >= 0;
 }
 
-int zygote_ask(struct state *s, const struct box *b, struct err *e)
+static int zygote_say(struct state *s, const struct box *b, uint32_t what, const int *fds,
+                      unsigned n_fds, struct err *e)
 {
-    struct zygote *z = &s->zygotes[b->plan.environment];
     cleanup_buf struct buf m = {0};
-    int fds[ZYGOTE_FDS] = {b->far.kernel_setup, b->far.out,     b->far.err,
-                           b->far.cell_out,     b->far.cell_in, b->far.kernel_line};
 
-    msg_begin(&m, ZYGOTE_MAKE);
+    msg_begin(&m, what);
     fields_put_u32(&m, b->id);
     box_plan_put(&m, &b->plan);
+    return msg_send(s->zygotes[b->plan.environment].control.fd, &m, fds, n_fds, e);
+}
+
+int zygote_ask(struct state *s, const struct box *b, struct err *e)
+{
+    int fds[ZYGOTE_FDS] = {b->far.kernel_setup, b->far.out,     b->far.err,
+                           b->far.cell_out,     b->far.cell_in, b->far.kernel_line};
+    unsigned n = ZYGOTE_FD_CGROUP + b->n_ways;
+
+    if (b->has_usher)
+        return zygote_say(s, b, ZYGOTE_FILL, NULL, 0, e);
     memcpy(fds + ZYGOTE_FD_NAMESPACES, b->namespaces, sizeof(b->namespaces));
     memcpy(fds + ZYGOTE_FD_CGROUP, b->ways, sizeof(b->ways));
-    return msg_send(z->control.fd, &m, fds, ZYGOTE_FD_CGROUP + b->n_ways, e);
+    if (!b->stay_blank)
+        return zygote_say(s, b, ZYGOTE_MAKE, fds, n, e);
+    fds[n++] = b->network_fd;
+    return zygote_say(s, b, ZYGOTE_POST, fds, n, e);
+}
+
+void zygote_dismiss(struct state *s, struct box *b)
+{
+    const struct zygote *z = &s->zygotes[b->plan.environment];
+    struct err e;
+
+    b->has_usher = false;
+    /* One that does not hear it, or is dead, takes its ushers along. */
+    if (z->control.fd >= 0 && zygote_say(s, b, ZYGOTE_DISMISS, NULL, 0, &e) < 0 && z->pid)
+        kill(z->pid, SIGKILL);
 }
 
 /* A zygote that had been warm, or was killed on its way there, is replaced at once, and nobody hears

@@ -5,15 +5,7 @@
  * zygote itself never runs a byte of a user's and holds no secret, because every box can read all of
  * its memory.
  *
- * The fork goes through a go-between:
- *
- *     zygote ──clone3(VM|VFORK, into the box's cgroup)──▶ go-between ──fork()──▶ kernel process
- *
- * The go-between shares our memory and is gone in a moment. It is born in the box's cgroup (version
- * 2), enters the box's pid namespace for its children, and then calls the C library's own fork(), so
- * that every library's fork handlers run as they should. Neither can be had otherwise: fork() takes
- * no cgroup, and a second entry into a pid namespace from one process is refused. When it exits, the
- * kernel process is the keeper's child, and lives on if the zygote dies.
+ * The fork goes through a go-between (between.h), which in a blank box is there already.
  *
  * Rights: CAP_SYS_ADMIN over the keeper's user namespace, for entering boxes; nothing on the host.
  */
@@ -21,14 +13,11 @@
 #include <Python.h>
 
 #include <errno.h>
-#include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -37,6 +26,7 @@
 #include "wire/fields.h"
 #include "wire/msg.h"
 #include "wire/proto.h"
+#include "zygote/between.h"
 #include "zygote/hot.h"
 #include "zygote/keep.h"
 #include "zygote/objects.h"
@@ -48,66 +38,6 @@ static struct msg in; /* 64 KiB: not on the stack */
 
 /* ---- forking ---- */
 
-/* clone3 without a stack of its own returns twice in one stack frame, as vfork does, so it may not be
- * a function call: the child would overwrite the parent's return address. */
-static inline __attribute__((always_inline)) long raw_clone3(struct clone_args *args, size_t size)
-{
-    long r;
-#if defined(__x86_64__)
-    __asm__ volatile("syscall"
-                     : "=a"(r)
-                     : "a"(SYS_clone3), "D"(args), "S"(size)
-                     : "rcx", "r11", "memory");
-#elif defined(__aarch64__)
-    register long nr __asm__("x8") = SYS_clone3;
-    register long a0 __asm__("x0") = (long)args;
-    register long a1 __asm__("x1") = (long)size;
-    __asm__ volatile("svc 0" : "+r"(a0) : "r"(nr), "r"(a1) : "memory");
-    r = a0;
-#else
-#error "retort does not know this processor yet"
-#endif
-    return r;
-}
-
-/* What the go-between found; it shares our memory. */
-static volatile pid_t made;
-static volatile int made_errno;
-
-/* 0 in the new process; its pid in the zygote; -1 with errno. */
-static __attribute__((noinline)) pid_t fork_into(int pid_namespace, int cgroup_fd)
-{
-    struct clone_args args = {
-        .flags = CLONE_VM | CLONE_VFORK | (cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0),
-        .exit_signal = SIGCHLD,
-        .cgroup = (uint64_t)(cgroup_fd >= 0 ? cgroup_fd : 0),
-    };
-
-    made = -1;
-    made_errno = 0;
-    long between = raw_clone3(&args, sizeof(args));
-    if (between == 0) {
-        if (setns(pid_namespace, CLONE_NEWPID) < 0) {
-            made_errno = errno;
-            _exit(1);
-        }
-        pid_t pid = fork();
-        if (pid == 0)
-            return 0;
-        made = pid;
-        made_errno = errno;
-        _exit(0);
-    }
-    if (between < 0) {
-        errno = (int)-between;
-        return -1;
-    }
-    while (waitpid((pid_t)between, NULL, 0) < 0 && errno == EINTR)
-        ;
-    errno = made_errno;
-    return made;
-}
-
 /* Threads do not survive a fork, but the locks they hold do. */
 static int only_one_thread(void)
 {
@@ -115,7 +45,8 @@ static int only_one_thread(void)
     return stat("/proc/self/task", &st) == 0 && st.st_nlink == 3;
 }
 
-static pid_t fork_python(int pid_namespace, int cgroup_fd)
+/* `pid_namespace` of -1: by the usher of this box. */
+static pid_t fork_python(uint32_t box, int pid_namespace, int cgroup_fd)
 {
     const struct sched_param plain = {0};
     sigset_t all, before;
@@ -124,7 +55,6 @@ static pid_t fork_python(int pid_namespace, int cgroup_fd)
         errno = EDEADLK;
         return -1;
     }
-    /* A handler must not run in the go-between, on our stack. */
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
     /* When the go-between is gone we are woken, often on the processor that the new process has just begun on: as
@@ -132,7 +62,8 @@ static pid_t fork_python(int pid_namespace, int cgroup_fd)
     bool usual = sched_getscheduler(0) == SCHED_OTHER;
     if (usual)
         sched_setscheduler(0, SCHED_BATCH, &plain);
-    pid_t pid = fork_into(pid_namespace, cgroup_fd);
+    pid_t pid =
+        pid_namespace < 0 ? between_fork_posted(box) : between_fork(pid_namespace, cgroup_fd);
     int saved = errno;
     if (usual)
         sched_setscheduler(0, SCHED_OTHER, &plain);
@@ -165,21 +96,30 @@ static void tell_warm(const char *versions)
 static void tell_made(uint32_t box, pid_t pid)
 {
     cleanup_buf struct buf b = {0};
-    struct err e;
 
-    if (pid > 0) {
-        msg_begin(&b, ZYGOTE_MADE);
-        fields_put_u32(&b, box);
-        fields_put_u32(&b, (uint32_t)pid);
-    } else {
-        if (errno == EDEADLK)
-            err_set(&e, 0, "a preloaded library has started a thread; take it out of preload");
-        else
-            err_set(&e, errno, "cannot fork");
-        msg_begin(&b, ZYGOTE_FAILED);
-        fields_put_u32(&b, box);
-        fields_put_text(&b, e.text);
-    }
+    msg_begin(&b, ZYGOTE_MADE);
+    fields_put_u32(&b, box);
+    fields_put_u32(&b, (uint32_t)pid);
+    tell(ZYGOTE_CONTROL_FD, &b);
+}
+
+static void tell_posted(uint32_t box)
+{
+    cleanup_buf struct buf b = {0};
+
+    msg_begin(&b, ZYGOTE_POSTED);
+    fields_put_u32(&b, box);
+    tell(ZYGOTE_CONTROL_FD, &b);
+}
+
+static void tell_failed(uint32_t box, const char *step, const char *why)
+{
+    cleanup_buf struct buf b = {0};
+
+    msg_begin(&b, ZYGOTE_FAILED);
+    fields_put_u32(&b, box);
+    fields_put_text(&b, step);
+    fields_put_text(&b, why);
     tell(ZYGOTE_CONTROL_FD, &b);
 }
 
@@ -188,72 +128,178 @@ static int born_in(const struct box_plan *plan)
     return plan->has_cgroup && !plan->attaches ? in.fds[ZYGOTE_FD_CGROUP] : -1;
 }
 
-/* In the new process: attach, prepare what needs no box, wait until init's half stands, then go in. Does
- * not return on failure. */
-static void enter_box(const struct box_plan *plan, PyObject *prepare)
-{
-    int namespaces[BOX_NAMESPACES];
-    struct box_kernel kernel = {
-        .plan = plan,
-        .filter = &filter,
-        .namespaces = namespaces,
-        .stdout_fd = in.fds[ZYGOTE_FD_STDOUT],
-        .stderr_fd = in.fds[ZYGOTE_FD_STDERR],
-        .channel_out_fd = in.fds[ZYGOTE_FD_CELL_OUT],
-        .channel_in_fd = in.fds[ZYGOTE_FD_CELL_IN],
-        .line_fd = in.fds[ZYGOTE_FD_LINE],
-        .setup_fd = in.fds[ZYGOTE_FD_SETUP],
-        .ways = {.fds = in.fds + ZYGOTE_FD_CGROUP,
-                 .n = plan->attaches ? in.n_fds - ZYGOTE_FD_CGROUP : 0},
-    };
-    static struct msg go;
-    cleanup_buf struct buf b = {0};
-    const char *failed = "kernel-join";
-    struct err e = {0}, gone;
+/* ---- into the box ---- */
 
-    /* Said when the keeper listens, which is after its GO. */
-    int attached = box_kernel_attach(&kernel, &failed, &e);
-    /* Meanwhile init builds the root. A failure is told where it belongs: by the keeper's waiting. */
+/* A process's way in, with the descriptors of the message that asked for it. */
+struct way_in {
+    struct box_kernel kernel;
+    int namespaces[BOX_NAMESPACES];
+    const char *failed; /* the step */
+    struct err e;
+};
+
+static void way_in(struct way_in *ret, const struct box_plan *plan, unsigned n_fds)
+{
+    *ret = (struct way_in){
+        .kernel = {.plan = plan,
+                   .filter = &filter,
+                   .namespaces = ret->namespaces,
+                   .stdout_fd = in.fds[ZYGOTE_FD_STDOUT],
+                   .stderr_fd = in.fds[ZYGOTE_FD_STDERR],
+                   .channel_out_fd = in.fds[ZYGOTE_FD_CELL_OUT],
+                   .channel_in_fd = in.fds[ZYGOTE_FD_CELL_IN],
+                   .line_fd = in.fds[ZYGOTE_FD_LINE],
+                   .setup_fd = in.fds[ZYGOTE_FD_SETUP],
+                   .ways = {.fds = in.fds + ZYGOTE_FD_CGROUP,
+                            .n = plan->attaches ? n_fds - ZYGOTE_FD_CGROUP : 0}},
+        .failed = "kernel-join",
+    };
+    memcpy(ret->namespaces, in.fds + ZYGOTE_FD_NAMESPACES, BOX_BORN_INTO * sizeof(int));
+}
+
+/* What can be done before a box is known: random numbers, for one. */
+static void renew(PyObject *prepare)
+{
     PyObject *done = PyObject_CallObject(prepare, NULL);
+
     if (!done) {
         PyErr_Print();
-        _exit(1);
+        _exit(1); /* told by the keeper's waiting */
     }
     Py_DECREF(done);
-    if (msg_recv(kernel.setup_fd, &go, &gone) <= 0 || go.type != SETUP_GO || go.n_fds != 1)
-        _exit(1);
-    memcpy(namespaces, in.fds + ZYGOTE_FD_NAMESPACES, BOX_BORN_INTO * sizeof(int));
-    namespaces[BOX_NS_NET] = go.fds[0];
-    if (attached == 0 && box_kernel_enter(&kernel, &failed, &e) == 0) {
-        msg_begin(&b, LINE_HERE);
-        tell(BOX_INIT_FD, &b);
-        return;
-    }
+}
+
+_Noreturn static void give_up(const struct way_in *w)
+{
+    cleanup_buf struct buf b = {0};
+    struct err gone;
+
     msg_begin(&b, SETUP_FAILED);
-    fields_put_text(&b, failed);
-    fields_put_text(&b, e.text);
-    msg_send(kernel.setup_fd, &b, NULL, 0, &e);
+    fields_put_text(&b, w->failed);
+    fields_put_text(&b, w->e.text);
+    msg_send(w->kernel.setup_fd, &b, NULL, 0, &gone);
     _exit(1);
 }
 
+/* The last steps, which are the process's own. Does not return on failure. */
+static void begin(struct way_in *w)
+{
+    cleanup_buf struct buf b = {0};
+
+    if (box_kernel_begin(&w->kernel, &w->failed, &w->e) < 0)
+        give_up(w);
+    msg_begin(&b, LINE_HERE);
+    tell(BOX_INIT_FD, &b);
+}
+
+/* In the new process: attach, prepare what needs no box, wait until init's half stands, then go in. */
+static void enter_box(const struct box_plan *plan, PyObject *prepare)
+{
+    static struct msg go;
+    struct way_in w;
+    struct err gone;
+
+    way_in(&w, plan, in.n_fds);
+    /* Said when the keeper listens, which is after its GO. */
+    int attached = box_kernel_attach(&w.kernel, &w.failed, &w.e);
+    renew(prepare); /* meanwhile init builds the root */
+    if (msg_recv(w.kernel.setup_fd, &go, &gone) <= 0 || go.type != SETUP_GO || go.n_fds != 1)
+        _exit(1);
+    w.namespaces[BOX_NS_NET] = go.fds[0];
+    if (attached < 0 || box_kernel_seal(&w.kernel, &w.failed, &w.e) < 0)
+        give_up(&w);
+    begin(&w);
+}
+
+/* An usher's way in. Root and network stand already. */
+static bool seal(void *ctx)
+{
+    struct way_in *w = ctx;
+
+    if (setns(w->namespaces[BOX_NS_PID], CLONE_NEWPID) < 0) {
+        err_set(&w->e, errno, "setns");
+        return false;
+    }
+    return box_kernel_attach(&w->kernel, &w->failed, &w->e) == 0 &&
+           box_kernel_seal(&w->kernel, &w->failed, &w->e) == 0;
+}
+
+/* In what the usher has forked: it is in. */
+static void begin_inside(const struct box_plan *plan, PyObject *prepare)
+{
+    struct way_in w = {.kernel = {.plan = plan, .setup_fd = BOX_SETUP_FD}};
+
+    renew(prepare);
+    begin(&w);
+}
+
+/* ---- what the keeper asks for ---- */
+
+static void post_usher(uint32_t box, const struct box_plan *plan)
+{
+    sigset_t all, before;
+    struct way_in w;
+
+    way_in(&w, plan, in.n_fds - 1);
+    w.namespaces[BOX_NS_NET] = in.fds[in.n_fds - 1];
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    int posted = between_post(box, born_in(plan), seal, &w);
+    if (posted < 0 && !w.e.text[0]) {
+        w.failed = "box-fork";
+        err_set(&w.e, errno, "cannot post an usher");
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (posted < 0)
+        tell_failed(box, w.failed, w.e.text);
+    else
+        tell_posted(box);
+}
+
 /* 1 in a new box's process; 0 in the zygote. */
-static int make_box(struct box_plan *ret_plan, PyObject *prepare)
+static int fork_box(uint32_t box, const struct box_plan *plan, PyObject *prepare)
+{
+    bool posted = in.type == ZYGOTE_FILL;
+    struct err e;
+
+    pid_t pid = posted ? fork_python(box, -1, -1)
+                       : fork_python(box, in.fds[ZYGOTE_FD_NAMESPACES + BOX_NS_PID], born_in(plan));
+    if (pid == 0) {
+        if (posted)
+            begin_inside(plan, prepare);
+        else
+            enter_box(plan, prepare);
+        return 1;
+    }
+    if (pid > 0) {
+        tell_made(box, pid);
+        return 0;
+    }
+    if (errno == EDEADLK)
+        err_set(&e, 0, "a preloaded library has started a thread; take it out of preload");
+    else
+        err_set(&e, errno, "cannot fork");
+    tell_failed(box, "box-fork", e.text);
+    return 0;
+}
+
+/* The same. */
+static int obey(struct box_plan *ret_plan, PyObject *prepare)
 {
     struct fields f;
 
     fields_init(&f, in.data, in.len);
     uint32_t box = fields_get_u32(&f);
     box_plan_get(&f, ret_plan);
-    if (in.type != ZYGOTE_MAKE || !fields_end(&f) ||
-        in.n_fds < ZYGOTE_FD_CGROUP + (ret_plan->has_cgroup ? 1U : 0U))
+    unsigned fds = ZYGOTE_FD_CGROUP + (ret_plan->has_cgroup ? 1U : 0U);
+    if (!fields_end(&f))
         return 0;
-    pid_t pid = fork_python(in.fds[ZYGOTE_FD_NAMESPACES + BOX_NS_PID], born_in(ret_plan));
-    if (pid == 0) {
-        enter_box(ret_plan, prepare);
-        return 1;
-    }
-    tell_made(box, pid);
-    return 0;
+    if (in.type == ZYGOTE_POST && in.n_fds > fds)
+        post_usher(box, ret_plan);
+    if (in.type == ZYGOTE_DISMISS)
+        between_dismiss(box);
+    bool can_fork = in.type == ZYGOTE_FILL || (in.type == ZYGOTE_MAKE && in.n_fds >= fds);
+    return can_fork ? fork_box(box, ret_plan, prepare) : 0;
 }
 
 /* ---- Python's side ---- */
@@ -309,7 +355,7 @@ static PyObject *serve(PyObject *self, PyObject *args)
         int r = msg_recv(ZYGOTE_CONTROL_FD, &in, &e);
         if (r == 0 || (r < 0 && e.code != EBADMSG))
             _exit(0); /* the keeper is gone */
-        if (r > 0 && make_box(&plan, prepare))
+        if (r > 0 && obey(&plan, prepare))
             break;
         msg_done(&in);
     }

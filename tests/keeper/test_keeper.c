@@ -157,6 +157,8 @@ static struct vessel_state state_now(void)
     return st;
 }
 
+static unsigned ushers(void);
+
 /* Until nothing but the full stock is there. */
 static void settle(void)
 {
@@ -165,11 +167,11 @@ static void settle(void)
     for (;;) {
         struct vessel_state st = state_now();
         if (st.ready == ENVIRONMENTS * POOL && st.blank == ENVIRONMENTS * BLANKS &&
-            st.boxes == st.ready + st.blank)
+            st.boxes == st.ready + st.blank && ushers() == st.blank)
             return;
         if (clock_now_ms() > until)
-            fail_msg("the stock is not full: %u boxes, %u ready, %u blank", st.boxes, st.ready,
-                     st.blank);
+            fail_msg("the stock is not full: %u boxes, %u ready, %u blank with %u ushers", st.boxes,
+                     st.ready, st.blank, ushers());
         rest(2);
     }
 }
@@ -195,23 +197,27 @@ static int keepers_descriptors(void)
     return count(path);
 }
 
-static bool is_in(pid_t pid, pid_t inner, pid_t *ret_parent)
+/* What /proc tells of one: its parent, and its number with the keeper. */
+struct process {
+    pid_t parent, inner;
+    bool boxed; /* it has a number in a box too */
+};
+
+static struct process process_of(pid_t pid)
 {
+    struct process p = {0};
     char path[64], line[256];
-    bool found = false;
 
     snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
     FILE *f = fopen(path, "re");
     while (f && fgets(line, sizeof(line), f)) {
-        int parent, outside, inside;
-        if (sscanf(line, "PPid: %d", &parent) == 1)
-            *ret_parent = parent;
-        if (sscanf(line, "NSpid: %d %d", &outside, &inside) == 2 && inside == inner)
-            found = true;
+        int in_box;
+        sscanf(line, "PPid: %d", &p.parent);
+        p.boxed = sscanf(line, "NSpid: %*d %d %d", &p.inner, &in_box) == 2 || p.boxed;
     }
     if (f)
         fclose(f);
-    return found;
+    return p;
 }
 
 /* The host's number of the process that has this number with the keeper. */
@@ -221,12 +227,29 @@ static pid_t outside(pid_t inner)
     pid_t found = 0;
 
     for (struct dirent *entry; d && (entry = readdir(d));) {
-        pid_t pid = atoi(entry->d_name), parent = 0;
-        if (pid > 0 && is_in(pid, inner, &parent) && parent == keeper.pid)
+        pid_t pid = atoi(entry->d_name);
+        struct process p = pid > 0 ? process_of(pid) : (struct process){0};
+        if (p.inner == inner && p.parent == keeper.pid)
             found = pid;
     }
     closedir(d);
     return found;
+}
+
+/* Children of zygotes, who are the keeper's: in no box's pid namespace. */
+static unsigned ushers(void)
+{
+    DIR *d = opendir("/proc");
+    unsigned n = 0;
+
+    for (struct dirent *entry; d && (entry = readdir(d));) {
+        pid_t pid = atoi(entry->d_name);
+        struct process p = pid > 0 ? process_of(pid) : (struct process){0};
+        n += p.inner > 0 && !p.boxed && p.parent > 0 && p.parent != keeper.pid &&
+             process_of(p.parent).parent == keeper.pid;
+    }
+    closedir(d);
+    return n;
 }
 
 static void kill_zygote(void)
@@ -235,6 +258,14 @@ static void kill_zygote(void)
 
     assert_true(pid > 0);
     kill(pid, SIGKILL);
+}
+
+static int close_house(void **unused)
+{
+    (void)unused;
+    vessel_free(vessel);
+    keeper_stop(&keeper);
+    return 0;
 }
 
 /* ---- tests ---- */
@@ -358,6 +389,63 @@ static void test_zygotes_killed_in_the_act(void **unused)
         }
     }
     settle();
+}
+
+/* Three sessions that fail, one after the other, at this step. */
+static bool fails_at(const char *step, bool blank_stands)
+{
+    bool named = true;
+    struct guest g;
+
+    for (unsigned i = 0; i < 3 && named; i++) {
+        for (int n = 0; blank_stands && state_now().blank == 0 && n < PATIENCE_MS; n++)
+            rest(1);
+        named = state_now().blank == blank_stands;
+        invite(&g);
+        wait_until(&g.opened, step);
+        named = named && g.failed && strstr(g.answer, step);
+        dismiss(&g);
+    }
+    for (int n = 0; ushers() > blank_stands && n < PATIENCE_MS; n++)
+        rest(1);
+    return named;
+}
+
+/* With another keeper, which has no stock but a blank box. */
+static void fail_at(const char *step, bool blank_stands)
+{
+    static char python[] = "/usr/bin/python3", plain[] = "plain", none[] = "";
+    static const struct environment environment = {
+        .name = plain, .python = python, .preload = none};
+    struct keeper_options o = {
+        .environments = &environment, .n_environments = 1, .blanks = 1, .limits = limits};
+    struct keeper usual = keeper;
+    struct vessel *usual_vessel = vessel;
+    struct err e = {0};
+
+    setenv("RETORT_FAULT", step, 1);
+    if (keeper_start(&o, &keeper, &e) < 0 || !(vessel = vessel_new(keeper.fd, &e)))
+        fail_msg("the keeper: %s", e.text);
+    unsetenv("RETORT_FAULT");
+    bool named = fails_at(step, blank_stands);
+    close_house(NULL);
+    keeper = usual;
+    vessel = usual_vessel;
+    if (!named)
+        fail_msg("%s is not what fails", step);
+}
+
+/* What seals a kernel process seals an usher; the fork's own steps come after. */
+static void test_steps_that_fail_in_a_blank_box(void **unused)
+{
+    (void)unused;
+
+    fail_at("box-attach-kernel", false);
+    fail_at("kernel-join", false);
+    fail_at("kernel-capabilities", false);
+    fail_at("kernel-filter", false);
+    fail_at("kernel-process-group", true);
+    fail_at("kernel-dumpable", true);
 }
 
 /* The keeper's children that are a box's first process. */
@@ -579,14 +667,6 @@ static int open_house(void **unused)
     return 0;
 }
 
-static int close_house(void **unused)
-{
-    (void)unused;
-    vessel_free(vessel);
-    keeper_stop(&keeper);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -598,6 +678,7 @@ int main(void)
         cmocka_unit_test(test_what_a_cell_started_goes_with_its_interpreter),
         cmocka_unit_test(test_killed_zygote_is_replaced),
         cmocka_unit_test(test_zygotes_killed_in_the_act),
+        cmocka_unit_test(test_steps_that_fail_in_a_blank_box),
         cmocka_unit_test(test_boxes_that_lose_their_init),
         cmocka_unit_test(test_a_stuck_zygote_is_replaced),
         cmocka_unit_test(test_more_at_once_than_are_asked_for),
