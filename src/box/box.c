@@ -253,9 +253,25 @@ int box_init_enter(struct box_init *b, const char **ret_failed, struct err *e)
 
 /* ---- the kernel process ---- */
 
+/* Bytes that RLIMIT_DATA counts already: they are the zygote's, and no guest's. */
+static rlim_t inherited_data(void)
+{
+    char text[128];
+    unsigned long pages = 0;
+    struct err ignored;
+
+    if (fd_get_text(AT_FDCWD, "/proc/self/statm", text, sizeof(text), &ignored) == 0)
+        sscanf(text, "%*u %*u %*u %*u %*u %lu", &pages);
+    return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
+}
+
 static int kernel_attach(void *ctx, struct err *e)
 {
-    return attach(&((struct box_kernel *)ctx)->ways, e);
+    struct box_kernel *b = ctx;
+
+    /* An usher is not among the processes that the box's /proc shows. */
+    b->inherited = b->plan->has_cgroup ? 0 : inherited_data();
+    return attach(&b->ways, e);
 }
 
 int box_kernel_attach(struct box_kernel *b, const char **ret_failed, struct err *e)
@@ -323,26 +339,15 @@ static int kernel_workspace(void *ctx, struct err *e)
     return chdir(BOX_WORKSPACE) < 0 ? err_set(e, errno, "chdir to " BOX_WORKSPACE) : 0;
 }
 
-/* Bytes that RLIMIT_DATA counts already: they are the zygote's, and no guest's. */
-static rlim_t inherited_data(void)
-{
-    char text[128];
-    unsigned long pages = 0;
-    struct err ignored;
-
-    if (fd_get_text(AT_FDCWD, "/proc/self/statm", text, sizeof(text), &ignored) == 0)
-        sscanf(text, "%*u %*u %*u %*u %*u %lu", &pages);
-    return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
-}
-
 static int kernel_rlimits(void *ctx, struct err *e)
 {
-    const struct box_plan *p = ((struct box_kernel *)ctx)->plan;
+    const struct box_kernel *b = ctx;
+    const struct box_plan *p = b->plan;
     /* Without cgroups RLIMIT_DATA holds each process to the memory limit (init watches the sum), and
      * RLIMIT_NPROC, which counts in the box's own user namespace, holds the number of processes; the one that
      * waits is among the guest's, and init is one more where it has the same id. */
     rlim_t data =
-        p->has_cgroup || p->memory == LIMIT_NONE ? RLIM_INFINITY : p->memory + inherited_data();
+        p->has_cgroup || p->memory == LIMIT_NONE ? RLIM_INFINITY : p->memory + b->inherited;
     rlim_t processes =
         p->has_cgroup || p->pids == LIMIT_NONE ? RLIM_INFINITY : p->pids + (p->own_ids ? 0 : 1);
     const struct {

@@ -100,6 +100,7 @@ struct box_kernel {
     const int *namespaces; /* BOX_NAMESPACES descriptors; the pid namespace is joined already */
     struct box_ways ways;
     int stdout_fd, stderr_fd, channel_out_fd, channel_in_fd, line_fd, setup_fd;
+    uint64_t inherited; /* set when it attaches: the zygote's bytes, which no guest is to pay for */
 };
 /* First of all: what it does from here on is counted. Needs nothing of init's half. */
 int box_kernel_attach(struct box_kernel *b, const char **ret_failed, struct err *e);

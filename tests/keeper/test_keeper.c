@@ -321,6 +321,44 @@ static void test_ready_ones_first_then_forks(void **unused)
     settle();
 }
 
+/* From the pool, by an usher, or from nothing: a guest cannot tell. */
+static void test_however_they_come_they_are_alike(void **unused)
+{
+    static const char what[] =
+        "import hashlib, os, re, resource\n"
+        "def text(name):\n"
+        "    return open('/proc/self/' + name).read()\n"
+        "def limit(what):\n"
+        "    return [n >> 24 if n > 1 << 28 else n for n in resource.getrlimit(what)]\n"
+        "kept = 'Umask|[UG]id|Groups|Threads|Sig|Cap|NoNewPrivs|Seccomp|NSp|NSs|PPid'\n"
+        "alike = [line for line in text('status').splitlines() if re.match(kept, line)]\n"
+        "alike += [limit(getattr(resource, name)) for name in dir(resource) if 'RLIMIT_' in name]\n"
+        "alike += [(os.get_inheritable(fd), os.fstat(fd).st_mode) for fd in range(6)]\n"
+        "alike += [len(os.listdir('/proc/self/fd')), os.stat('/proc/self/maps').st_uid]\n"
+        "alike += [text('cgroup'), text('oom_score_adj'), os.getcwd(), os.getsid(0) == "
+        "os.getpid()]\n"
+        "alike += [os.sched_getscheduler(0), os.getpriority(0, 0), sorted(os.environ.items())]\n"
+        "f'{len(alike)} alike ' + hashlib.sha256(repr(alike).encode()).hexdigest()";
+    struct guest guests[POOL + BLANKS + 2];
+    char first[1024];
+    (void)unused;
+
+    settle();
+    for (unsigned i = 0; i < POOL + BLANKS + 2; i++)
+        invite(&guests[i]);
+    for (unsigned i = 0; i < POOL + BLANKS + 2; i++) {
+        welcome(&guests[i]);
+        answer(&guests[i], what);
+        if (i == 0)
+            strcpy(first, guests[i].answer);
+        assert_non_null(strstr(first, " alike "));
+        assert_string_equal(guests[i].answer, first);
+    }
+    for (unsigned i = 0; i < POOL + BLANKS + 2; i++)
+        dismiss(&guests[i]);
+    settle();
+}
+
 static void test_other_limits_are_not_served_from_stock_that_cannot(void **unused)
 {
     struct limits standard = limits;
@@ -672,6 +710,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_at_once_know_nothing_of_each_other),
         cmocka_unit_test(test_ready_ones_first_then_forks),
+        cmocka_unit_test(test_however_they_come_they_are_alike),
         cmocka_unit_test(test_other_limits_are_not_served_from_stock_that_cannot),
         cmocka_unit_test(test_environments_are_apart),
         cmocka_unit_test(test_variables_are_told_and_are_no_cell),
