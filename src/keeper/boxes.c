@@ -163,7 +163,7 @@ void box_end(struct state *s, struct box *b)
         watch_close(s, &b->kernel_setup);
         close_owner_ends(b);
         box_close_far_ends(b);
-        if (b->has_usher && !b->asked_zygote)
+        if (b->usher == USHER_WAITS && !b->asked_zygote)
             zygote_dismiss(s, b);
         if (b->branches > 0) {
             box_linger(s, b);
@@ -422,7 +422,7 @@ static void on_kernel_died(struct state *s, struct box *b, int status)
     switch (b->phase) {
     case BOX_MAKING:
         /* The same as of init, below. */
-        if (b->kernel_setup.fd >= 0 &&
+        if (box_setup_speaks(&b->kernel_setup) &&
             box_setup_recv(s, b, &b->kernel_setup, "the kernel process") == 0)
             return;
         err_set(&e, 0, "the kernel process died while it was set up (wait status %d)", status);

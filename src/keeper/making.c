@@ -56,6 +56,12 @@ static int take_workspace(struct msg *m)
     return flags > 0 && flags & O_PATH ? fd_steal(&fd) : -1;
 }
 
+bool box_setup_speaks(const struct watch *from)
+{
+    char first;
+    return from->fd >= 0 && recv(from->fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 /* One message of a half. SETUP_FAILED ends the box. */
 uint32_t box_setup_recv(struct state *s, struct box *b, struct watch *from, const char *half)
 {
@@ -115,10 +121,17 @@ static void on_init_setup(struct state *s, void *ctx)
         kernel_go(s, b);
 }
 
-static bool is_over(int fd)
+/* Whoever waits for it gets another: this one has lost its zygote, or its usher. */
+static void begin_again(struct state *s, struct box *b)
 {
-    char first;
-    return recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+    bool again = b->requested;
+    uint32_t request = b->request, environment = b->plan.environment;
+    struct limits limits = b->limits;
+
+    b->requested = false;
+    box_end(s, b);
+    if (again)
+        box_create(s, request, environment, &limits);
 }
 
 /* A fork that was born sealed may be ready before we know of it, and before its usher is gone. As long as that one
@@ -139,10 +152,13 @@ static void on_kernel_setup(struct state *s, void *ctx)
 {
     struct box *b = ctx;
 
-    if (b->asked_zygote && (!b->ushered || is_over(b->kernel_setup.fd))) {
+    bool unknown = b->asked_zygote || b->usher == USHER_WAITS;
+    if (unknown && (b->usher == USHER_NONE || !box_setup_speaks(&b->kernel_setup))) {
         /* A fork that we do not know of cannot speak, unless it was born sealed, and an usher does not: this is its
-         * end, or the zygote's. Which of them it was we hear when it is reaped. */
+         * end, or the zygote's. Which of them it was we hear when it is reaped, or answers. */
         watch_close(s, &b->kernel_setup);
+        if (!b->asked_zygote)
+            begin_again(s, b);
         return;
     }
     uint32_t said = box_setup_recv(s, b, &b->kernel_setup, "the kernel process");
@@ -434,6 +450,9 @@ static void take_fork(struct state *s, struct box *b, pid_t pid)
     for (unsigned i = 0; i < s->n_early; i++)
         if (s->early[i] == pid) {
             s->early[i] = s->early[--s->n_early];
+            if (b->phase == BOX_MAKING && box_setup_speaks(&b->kernel_setup) &&
+                box_setup_recv(s, b, &b->kernel_setup, "the kernel process") == 0)
+                return; /* it has said why */
             box_fork_failed(s, b, "box-fork", "the kernel process died at once");
             return;
         }
@@ -442,7 +461,7 @@ static void take_fork(struct state *s, struct box *b, pid_t pid)
         return; /* it was ended meanwhile; pid 1's death takes this one along */
     if (b->kernel_setup.fd < 0 && !b->kernel_stands)
         box_fork_failed(s, b, "box-fork", "the kernel process died at once");
-    else if (b->ushered)
+    else if (b->usher == USHER_GONE)
         use_when_made(s, b);
     else
         kernel_go(s, b);
@@ -455,7 +474,9 @@ static struct box *take_answer(struct state *s, uint32_t id)
 
     if (!b || !b->asked_zygote)
         return NULL; /* cannot be */
-    b->asked_zygote = b->has_usher = false;
+    b->asked_zygote = false;
+    if (b->usher == USHER_WAITS)
+        b->usher = USHER_GONE; /* whatever it was asked */
     zygote_owes(s, b->plan.environment, asked_count(s, b->plan.environment) > 0);
     return b;
 }
@@ -481,13 +502,22 @@ void box_posted(struct state *s, uint32_t id)
     if (!b)
         return;
     unsigned environment = b->plan.environment;
-    b->has_usher = b->ushered = true;
-    if (b->phase == BOX_MAKING) {
+    b->usher = USHER_WAITS;
+    if (b->phase == BOX_MAKING)
         b->phase = BOX_BLANK;
-    } else { /* it was ended meanwhile */
+    else /* it was ended meanwhile */
         zygote_dismiss(s, b);
-        box_free_when_gone(s, b);
-    }
+    boxes_ask(s, environment);
+}
+
+void box_dismissed(struct state *s, uint32_t id)
+{
+    struct box *b = take_answer(s, id);
+
+    if (!b)
+        return;
+    unsigned environment = b->plan.environment;
+    box_free_when_gone(s, b);
     boxes_ask(s, environment);
 }
 
@@ -518,6 +548,7 @@ void boxes_ask(struct state *s, unsigned environment)
 {
     struct box *b;
 
+    boxes_forget_early(s);
     /* Each turn either asks for it or fails it, so this ends. */
     while (zygote_can_fork(s, environment) && asked_count(s, environment) < ASKED_MAX &&
            (b = next_to_ask(s, environment)))
@@ -542,7 +573,8 @@ static void end_blanks(struct state *s, unsigned environment)
         next = b->next;
         if (b->plan.environment != environment)
             continue;
-        b->has_usher = false;
+        if (b->usher == USHER_WAITS)
+            b->usher = USHER_GONE;
         if (b->phase == BOX_BLANK)
             box_end(s, b);
     }
@@ -560,19 +592,14 @@ void boxes_zygote_lost(struct state *s, unsigned environment, const char *why)
         if (b->plan.environment != environment || b->parent)
             continue;
         bool asked = b->asked_zygote;
+        bool lost = asked || (b->usher == USHER_GONE && !b->kernel_pid);
         b->asked_zygote = false;
-        if (b->phase == BOX_MAKING && why) {
+        if (b->phase == BOX_MAKING && why)
             box_fail(s, b, why);
-        } else if (b->phase == BOX_MAKING && asked) {
-            bool again = b->requested;
-            uint32_t request = b->request;
-            struct limits limits = b->limits;
-            b->requested = false;
-            box_end(s, b);
-            if (again)
-                box_create(s, request, environment, &limits);
-        } else if (asked) {
+        else if (b->phase == BOX_MAKING && lost)
+            begin_again(s, b);
+        else if (asked)
             box_free_when_gone(s, b);
-        }
     }
+    boxes_forget_early(s);
 }

@@ -48,6 +48,10 @@ struct watch {
  */
 enum box_phase { BOX_MAKING, BOX_BLANK, BOX_READY, BOX_OUT, BOX_ENDING };
 
+/* Of a blank box (zygote/between.h). What it forked is born sealed, waits for no word of ours, and may speak before we
+ * know its number. */
+enum usher { USHER_NONE, USHER_WAITS, USHER_GONE };
+
 /* The ends of a box's channels that live in it; ours until both halves have theirs. */
 struct far_ends {
     int init_setup, kernel_setup, cell_out, cell_in, out, err, files, init_line, kernel_line;
@@ -67,11 +71,10 @@ struct box {
     bool has_cgroup;            /* its cgroup exists */
     bool memory_short;          /* init said so: only where there is no cgroup */
     pid_t init_pid, kernel_pid; /* 0: not there */
-    bool has_usher;             /* until the zygote says that it has forked; no user code before */
-    bool ushered; /* its kernel process is born sealed, and waits for no word of ours */
+    enum usher usher;
     bool init_stands, kernel_stands;
     bool has_files;    /* init knows of some, before any user code has run in the box */
-    bool asked_zygote; /* a fork, or an usher, is under way; the answer will come */
+    bool asked_zygote; /* a fork is under way, or an usher comes or goes; the answer will come */
     struct watch init_setup, kernel_setup; /* .fd -1 when closed */
     /* the owner's ends, until they are handed over */
     int cell_out_fd, cell_in_fd, stdout_fd, stderr_fd, files_fd, workspace_fd;
@@ -168,12 +171,15 @@ void box_set_limits(struct box *b, const struct limits *l);
 void box_make(struct state *s, struct box *b);
 /* Give a blank one its Python. */
 void box_fill(struct state *s, struct box *b);
+/* Is there one? false: or it will say nothing any more. */
+bool box_setup_speaks(const struct watch *from);
 /* One message of a half; 0: it was a bad one, and the box is ended and may be gone. */
 uint32_t box_setup_recv(struct state *s, struct box *b, struct watch *from, const char *half);
 /* The zygote has forked for this box. */
 void box_answered(struct state *s, uint32_t id, pid_t pid);
-/* It has posted an usher there. */
+/* An usher is there now, or no longer. */
 void box_posted(struct state *s, uint32_t id);
+void box_dismissed(struct state *s, uint32_t id);
 /* It has not, because. */
 void box_refused(struct state *s, uint32_t id, const char *step, const char *why);
 /* Ask for the forks that boxes are waiting for. */
@@ -225,7 +231,7 @@ int64_t zygotes_next_ms(const struct state *s);
 bool zygote_can_fork(const struct state *s, unsigned environment);
 /* Ask for a fork into this box, or for its usher. */
 int zygote_ask(struct state *s, const struct box *b, struct err *e);
-/* Nobody will ask the usher of this box to fork. */
+/* Nobody will ask the usher of this box to fork: box_dismissed. */
 void zygote_dismiss(struct state *s, struct box *b);
 bool zygote_died(struct state *s, pid_t pid, int status);
 

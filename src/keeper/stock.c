@@ -19,6 +19,9 @@ static bool stock_fits(const struct state *s, const struct box *b, const struct 
         return false;
     if (b->phase == BOX_READY && b->limits.cpus_milli != l->cpus_milli)
         return false;
+    /* Its usher forks with the box's share of cores, and the zygote waits for that. */
+    if (b->phase == BOX_BLANK && b->limits.cpus_milli > l->cpus_milli)
+        return false;
     return s->cgroups.version != 0 || (b->limits.memory == l->memory && b->limits.pids == l->pids);
 }
 

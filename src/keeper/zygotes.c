@@ -183,6 +183,9 @@ static void on_control(struct state *s, void *ctx)
     case ZYGOTE_POSTED:
         box_posted(s, fields_get_u32(&f));
         break;
+    case ZYGOTE_DISMISSED:
+        box_dismissed(s, fields_get_u32(&f));
+        break;
     case ZYGOTE_FAILED: {
         uint32_t id = fields_get_u32(&f);
         fields_get_text(&f, step, sizeof(step));
@@ -280,7 +283,7 @@ int zygote_ask(struct state *s, const struct box *b, struct err *e)
                            b->far.cell_out,     b->far.cell_in, b->far.kernel_line};
     unsigned n = ZYGOTE_FD_CGROUP + b->n_ways;
 
-    if (b->has_usher)
+    if (b->usher == USHER_WAITS)
         return zygote_say(s, b, ZYGOTE_FILL, NULL, 0, e);
     memcpy(fds + ZYGOTE_FD_NAMESPACES, b->namespaces, sizeof(b->namespaces));
     memcpy(fds + ZYGOTE_FD_CGROUP, b->ways, sizeof(b->ways));
@@ -295,9 +298,11 @@ void zygote_dismiss(struct state *s, struct box *b)
     const struct zygote *z = &s->zygotes[b->plan.environment];
     struct err e;
 
-    b->has_usher = false;
-    /* One that does not hear it, or is dead, takes its ushers along. */
-    if (z->control.fd >= 0 && zygote_say(s, b, ZYGOTE_DISMISS, NULL, 0, &e) < 0 && z->pid)
+    b->asked_zygote = true;
+    if (!z->deadline_ms)
+        zygote_owes(s, b->plan.environment, true);
+    /* One that does not hear it, or is dead, takes its ushers along: boxes_zygote_lost goes on. */
+    if (zygote_say(s, b, ZYGOTE_DISMISS, NULL, 0, &e) < 0 && z->pid)
         kill(z->pid, SIGKILL);
 }
 

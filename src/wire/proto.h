@@ -144,12 +144,13 @@ enum zygote_msg {
     ZYGOTE_MAKE = 1,    /* u32 box, plan (see box.h); descriptors as in zygote.h: fork into it */
     ZYGOTE_POST = 2,    /* the same: an usher is to go in (see zygote/between.h), and to wait */
     ZYGOTE_FILL = 3,    /* u32 box, plan: the usher there is to fork */
-    ZYGOTE_DISMISS = 4, /* the same: it is to leave; has no answer */
+    ZYGOTE_DISMISS = 4, /* the same: it is to leave */
 
-    ZYGOTE_WARM = 16,   /* text versions: imports are done, forks may be asked for */
-    ZYGOTE_MADE = 17,   /* u32 box, u32 pid; an usher that was there is gone */
-    ZYGOTE_FAILED = 18, /* u32 box, text step, text why; the same */
-    ZYGOTE_POSTED = 19, /* u32 box: its usher waits there */
+    ZYGOTE_WARM = 16,      /* text versions: imports are done, forks may be asked for */
+    ZYGOTE_MADE = 17,      /* u32 box, u32 pid; an usher that was there is gone */
+    ZYGOTE_FAILED = 18,    /* u32 box, text step, text why; the same */
+    ZYGOTE_POSTED = 19,    /* u32 box: its usher waits there */
+    ZYGOTE_DISMISSED = 20, /* u32 box: it is gone */
 };
 
 /* Set-up: each half of a box says where it is; the keeper says when to go on. */

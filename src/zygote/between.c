@@ -97,6 +97,7 @@ __attribute__((noinline)) pid_t between_fork(int pid_namespace, int cgroup_fd)
 {
     struct clone_args args = shortly(cgroup_fd);
 
+    errno = ESRCH;
     note_made(-1);
     long between = raw_call(SYS_clone3, &args, sizeof(args), 0, 0);
     return between == 0 ? fork_inside(pid_namespace) : after(between);
@@ -104,7 +105,9 @@ __attribute__((noinline)) pid_t between_fork(int pid_namespace, int cgroup_fd)
 
 /* ---- ushers ---- */
 
-#define POST_SIZE (64 << 10)
+#define STACK_SIZE                                                                                 \
+    ((size_t)256 << 10) /* fork() calls what libraries have registered; little of it is touched */
+#define GUARD_SIZE ((size_t)64 << 10) /* a multiple of every page */
 
 /* Where it is. The kernel writes GONE when it ends, however it ends. */
 enum { GONE = 0, BEGINS, GOES_IN, WAITS, FORKS, LEAVES };
@@ -122,16 +125,20 @@ struct post {
 
 static struct post *posts;
 
-/* The rest of its memory is the usher's stack. It stays, for the next one. */
+/* A guard, the usher's stack, and above it the post. It stays, for the next usher: one that was killed from outside may
+ * still be there to be reaped. */
 static struct post *post_free(void)
 {
     for (struct post *p = posts; p; p = p->next)
-        if (__atomic_load_n(&p->at, __ATOMIC_ACQUIRE) == GONE)
+        if (__atomic_load_n(&p->at, __ATOMIC_ACQUIRE) == GONE) {
+            waitpid(p->usher, NULL, WNOHANG);
             return p;
-    struct post *p =
-        mmap(NULL, POST_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
+        }
+    char *memory = mmap(NULL, GUARD_SIZE + STACK_SIZE, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED || mprotect(memory, GUARD_SIZE, PROT_NONE) < 0)
         return NULL;
+    struct post *p = (struct post *)(memory + GUARD_SIZE + STACK_SIZE) - 1;
     p->next = posts;
     posts = p;
     return p;
@@ -144,10 +151,15 @@ static void await_change(struct post *p, int from)
         raw_call(SYS_futex, &p->at, FUTEX_WAIT, from, 0);
 }
 
-static void change(struct post *p, int to)
+/* False: it is not there any more. */
+static bool change(struct post *p, int from, int to)
 {
-    __atomic_store_n(&p->at, to, __ATOMIC_RELEASE);
-    raw_call(SYS_futex, &p->at, FUTEX_WAKE, 1, 0);
+    bool was =
+        __atomic_compare_exchange_n(&p->at, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+
+    if (was)
+        raw_call(SYS_futex, &p->at, FUTEX_WAKE, 1, 0);
+    return was;
 }
 
 /* Whenever it becomes somebody else the kernel forgets it. */
@@ -168,7 +180,7 @@ static int usher(void *post)
     p->sealed = p->seal(p->ctx) && end_with_zygote(p);
     if (!p->sealed)
         _exit(1);
-    change(p, WAITS);
+    change(p, GOES_IN, WAITS);
     await_change(p, WAITS);
     if (p->at == FORKS) {
         pid_t pid = fork();
@@ -184,7 +196,7 @@ static __attribute__((noinline)) _Noreturn void clone_usher(struct post *p)
     const int flags = CLONE_VM | CLONE_PARENT | CLONE_CHILD_CLEARTID | SIGCHLD;
 
     __atomic_store_n(&p->at, BEGINS, __ATOMIC_RELEASE);
-    pid_t pid = clone(usher, (char *)p + POST_SIZE, flags, p, NULL, NULL, &p->at);
+    pid_t pid = clone(usher, p, flags, p, NULL, NULL, &p->at);
     if (pid < 0)
         __atomic_store_n(&p->at, GONE, __ATOMIC_RELEASE);
     note_made(pid);
@@ -212,8 +224,8 @@ __attribute__((noinline)) int between_post(uint32_t box, int cgroup_fd, bool (*s
     p->usher = after(between);
     if (p->usher < 0)
         return -1;
-    change(p, GOES_IN);
-    await_change(p, GOES_IN);
+    if (change(p, BEGINS, GOES_IN))
+        await_change(p, GOES_IN);
     if (p->sealed)
         return 0;
     reap(p->usher);
@@ -232,22 +244,27 @@ static struct post *post_find(uint32_t box)
 /* Reaped, not merely done: until then it may still have our memory. */
 static void let(struct post *p, int to)
 {
-    change(p, to);
-    await_change(p, to);
+    if (change(p, WAITS, to))
+        await_change(p, to);
     reap(p->usher);
 }
 
 pid_t between_fork_posted(uint32_t box)
 {
-    static struct post *asked; /* not on the stack, to which we return twice */
+    /* Not on the stack, to which we return twice. */
+    static struct post *asked;
+    static stack_t for_signals; /* of libraries; an usher has none, and nor has what it forks */
 
     asked = post_find(box);
     errno = ESRCH;
     note_made(-1);
-    if (!asked)
+    if (!asked || sigaltstack(NULL, &for_signals) < 0)
         return -1;
-    if (setjmp(asked->home) != 0)
+    if (setjmp(asked->home) != 0) {
+        if (!(for_signals.ss_flags & SS_DISABLE))
+            sigaltstack(&for_signals, NULL);
         return 0;
+    }
     let(asked, FORKS);
     errno = made_errno;
     return made;

@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* All with every signal blocked: a handler must not run in a go-between, on our stack. -1 with errno. */
+/* With every signal blocked: a handler must not run in a go-between, on our stack. -1 with errno. */
 
 /* 0 in the new process; its pid in the zygote. A cgroup_fd of -1: born in ours. */
 pid_t between_fork(int pid_namespace, int cgroup_fd);

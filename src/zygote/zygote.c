@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,6 +38,8 @@ static struct filter filter;
 static struct msg in; /* 64 KiB: not on the stack */
 
 /* ---- forking ---- */
+
+#define HAS_THREADS "a preloaded library has started a thread; take it out of preload"
 
 /* Threads do not survive a fork, but the locks they hold do. */
 static int only_one_thread(void)
@@ -103,11 +106,11 @@ static void tell_made(uint32_t box, pid_t pid)
     tell(ZYGOTE_CONTROL_FD, &b);
 }
 
-static void tell_posted(uint32_t box)
+static void tell_of_usher(uint32_t box, uint32_t what)
 {
     cleanup_buf struct buf b = {0};
 
-    msg_begin(&b, ZYGOTE_POSTED);
+    msg_begin(&b, what);
     fields_put_u32(&b, box);
     tell(ZYGOTE_CONTROL_FD, &b);
 }
@@ -138,7 +141,7 @@ struct way_in {
     struct err e;
 };
 
-static void way_in(struct way_in *ret, const struct box_plan *plan, unsigned n_fds)
+static void find_way(struct way_in *ret, const struct box_plan *plan, unsigned n_fds)
 {
     *ret = (struct way_in){
         .kernel = {.plan = plan,
@@ -157,14 +160,14 @@ static void way_in(struct way_in *ret, const struct box_plan *plan, unsigned n_f
     memcpy(ret->namespaces, in.fds + ZYGOTE_FD_NAMESPACES, BOX_BORN_INTO * sizeof(int));
 }
 
-/* What can be done before a box is known: random numbers, for one. */
+/* What no two boxes may share: random numbers, for one. It makes no difference whether it is in its box. */
 static void renew(PyObject *prepare)
 {
     PyObject *done = PyObject_CallObject(prepare, NULL);
 
     if (!done) {
         PyErr_Print();
-        _exit(1); /* told by the keeper's waiting */
+        _exit(1); /* which the keeper hears of */
     }
     Py_DECREF(done);
 }
@@ -199,7 +202,7 @@ static void enter_box(const struct box_plan *plan, PyObject *prepare)
     struct way_in w;
     struct err gone;
 
-    way_in(&w, plan, in.n_fds);
+    find_way(&w, plan, in.n_fds);
     /* Said when the keeper listens, which is after its GO. */
     int attached = box_kernel_attach(&w.kernel, &w.failed, &w.e);
     renew(prepare); /* meanwhile init builds the root */
@@ -240,7 +243,11 @@ static void post_usher(uint32_t box, const struct box_plan *plan)
     sigset_t all, before;
     struct way_in w;
 
-    way_in(&w, plan, in.n_fds - 1);
+    if (!only_one_thread()) {
+        tell_failed(box, "box-fork", HAS_THREADS);
+        return;
+    }
+    find_way(&w, plan, in.n_fds - 1);
     w.namespaces[BOX_NS_NET] = in.fds[in.n_fds - 1];
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
@@ -253,7 +260,7 @@ static void post_usher(uint32_t box, const struct box_plan *plan)
     if (posted < 0)
         tell_failed(box, w.failed, w.e.text);
     else
-        tell_posted(box);
+        tell_of_usher(box, ZYGOTE_POSTED);
 }
 
 /* 1 in a new box's process; 0 in the zygote. */
@@ -276,9 +283,11 @@ static int fork_box(uint32_t box, const struct box_plan *plan, PyObject *prepare
         return 0;
     }
     if (errno == EDEADLK)
-        err_set(&e, 0, "a preloaded library has started a thread; take it out of preload");
+        err_set(&e, 0, HAS_THREADS);
     else
         err_set(&e, errno, "cannot fork");
+    if (posted)
+        between_dismiss(box); /* where it has not even been asked */
     tell_failed(box, "box-fork", e.text);
     return 0;
 }
@@ -296,8 +305,10 @@ static int obey(struct box_plan *ret_plan, PyObject *prepare)
         return 0;
     if (in.type == ZYGOTE_POST && in.n_fds > fds)
         post_usher(box, ret_plan);
-    if (in.type == ZYGOTE_DISMISS)
+    if (in.type == ZYGOTE_DISMISS) {
         between_dismiss(box);
+        tell_of_usher(box, ZYGOTE_DISMISSED);
+    }
     bool can_fork = in.type == ZYGOTE_FILL || (in.type == ZYGOTE_MAKE && in.n_fds >= fds);
     return can_fork ? fork_box(box, ret_plan, prepare) : 0;
 }
@@ -350,6 +361,8 @@ static PyObject *serve(PyObject *self, PyObject *args)
         fprintf(stderr, "%s\n", e.text);
         _exit(1);
     }
+    /* All boxes and ushers have this memory, or begin with it: nobody may look at it from outside. */
+    prctl(PR_SET_DUMPABLE, 0);
     tell_warm(versions);
     for (;;) {
         int r = msg_recv(ZYGOTE_CONTROL_FD, &in, &e);
@@ -397,7 +410,7 @@ static PyMethodDef methods[] = {
     {"settle", settle, METH_NOARGS, "settle(): all is imported and warm; get ready for forks."},
     {"serve", serve, METH_VARARGS,
      "serve(versions, prepare, rehearse, more): fork boxes on the keeper's word. In each of\n"
-     "them it calls prepare(), enters the box, and returns (cpus, memory, awaited).\n"
+     "them it calls prepare(), and returns (cpus, memory, awaited) when it is in its box.\n"
      "rehearse() does, in a fork that ends, what every box does (or is None), and more()\n"
      "what only some do."},
     {"keep", keep, METH_VARARGS, "keep(n, lost): see keep.h."},

@@ -25,6 +25,7 @@
 #define MANY 1000
 #define AT_ONCE 6
 #define CROWD 60
+#define ASKED_MAX 8 /* as in keeper/making.c */
 
 struct guest {
     struct session *session;
@@ -237,7 +238,7 @@ static pid_t outside(pid_t inner)
 }
 
 /* Children of zygotes, who are the keeper's: in no box's pid namespace. */
-static unsigned ushers(void)
+static unsigned signal_ushers(int signal)
 {
     DIR *d = opendir("/proc");
     unsigned n = 0;
@@ -245,11 +246,20 @@ static unsigned ushers(void)
     for (struct dirent *entry; d && (entry = readdir(d));) {
         pid_t pid = atoi(entry->d_name);
         struct process p = pid > 0 ? process_of(pid) : (struct process){0};
-        n += p.inner > 0 && !p.boxed && p.parent > 0 && p.parent != keeper.pid &&
-             process_of(p.parent).parent == keeper.pid;
+        if (p.inner > 0 && !p.boxed && p.parent > 0 && p.parent != keeper.pid &&
+            process_of(p.parent).parent == keeper.pid) {
+            n++;
+            if (signal)
+                kill(pid, signal);
+        }
     }
     closedir(d);
     return n;
+}
+
+static unsigned ushers(void)
+{
+    return signal_ushers(0);
 }
 
 static void kill_zygote(void)
@@ -429,48 +439,65 @@ static void test_zygotes_killed_in_the_act(void **unused)
     settle();
 }
 
-/* Three sessions that fail, one after the other, at this step. */
-static bool fails_at(const char *step, bool blank_stands)
+/* Until another keeper, below, has so many blank boxes, and an usher in each; false: it does not come to that. */
+static bool await_blanks(unsigned n)
 {
-    bool named = true;
-    struct guest g;
+    int64_t until = clock_now_ms() + PATIENCE_MS;
 
-    for (unsigned i = 0; i < 3 && named; i++) {
-        for (int n = 0; blank_stands && state_now().blank == 0 && n < PATIENCE_MS; n++)
-            rest(1);
-        named = state_now().blank == blank_stands;
-        invite(&g);
-        wait_until(&g.opened, step);
-        named = named && g.failed && strstr(g.answer, step);
-        dismiss(&g);
-    }
-    for (int n = 0; ushers() > blank_stands && n < PATIENCE_MS; n++)
+    while (state_now().blank != n || ushers() != n) {
+        if (clock_now_ms() > until)
+            return false;
         rest(1);
-    return named;
+    }
+    return true;
 }
 
-/* With another keeper, which has no stock but a blank box. */
-static void fail_at(const char *step, bool blank_stands)
+/* With another keeper, which has no stock but blank boxes. What `check` returns is what went wrong. */
+static void with_blanks(unsigned blanks, const char *fault,
+                        const char *(*check)(const char *fault, unsigned blanks))
 {
     static char python[] = "/usr/bin/python3", plain[] = "plain", none[] = "";
     static const struct environment environment = {
         .name = plain, .python = python, .preload = none};
     struct keeper_options o = {
-        .environments = &environment, .n_environments = 1, .blanks = 1, .limits = limits};
+        .environments = &environment, .n_environments = 1, .blanks = blanks, .limits = limits};
     struct keeper usual = keeper;
     struct vessel *usual_vessel = vessel;
     struct err e = {0};
 
-    setenv("RETORT_FAULT", step, 1);
+    setenv("RETORT_FAULT", fault, 1);
     if (keeper_start(&o, &keeper, &e) < 0 || !(vessel = vessel_new(keeper.fd, &e)))
         fail_msg("the keeper: %s", e.text);
     unsetenv("RETORT_FAULT");
-    bool named = fails_at(step, blank_stands);
+    const char *wrong = check(fault, blanks);
     close_house(NULL);
     keeper = usual;
     vessel = usual_vessel;
-    if (!named)
-        fail_msg("%s is not what fails", step);
+    if (wrong)
+        fail_msg("%s %s", fault, wrong);
+}
+
+/* Three sessions, one after the other. */
+static const char *fail_at(const char *step, unsigned blanks)
+{
+    const char *wrong = NULL;
+    struct guest g;
+
+    for (unsigned i = 0; i < 3 && !wrong; i++) {
+        await_blanks(blanks);
+        invite(&g);
+        wait_until(&g.opened, step);
+        wrong = g.failed && strstr(g.answer, step) ? NULL : "is not what fails";
+        dismiss(&g);
+    }
+    return await_blanks(blanks) ? wrong : "leaves ushers behind";
+}
+
+/* No blank box comes to stand. */
+static const char *fail_before(const char *step, unsigned blanks)
+{
+    (void)blanks;
+    return fail_at(step, 0);
 }
 
 /* What seals a kernel process seals an usher; the fork's own steps come after. */
@@ -478,12 +505,61 @@ static void test_steps_that_fail_in_a_blank_box(void **unused)
 {
     (void)unused;
 
-    fail_at("box-attach-kernel", false);
-    fail_at("kernel-join", false);
-    fail_at("kernel-capabilities", false);
-    fail_at("kernel-filter", false);
-    fail_at("kernel-process-group", true);
-    fail_at("kernel-dumpable", true);
+    with_blanks(1, "box-attach-kernel", fail_before);
+    with_blanks(1, "kernel-join", fail_before);
+    with_blanks(1, "kernel-capabilities", fail_before);
+    with_blanks(1, "kernel-filter", fail_before);
+    with_blanks(1, "kernel-process-group", fail_at);
+    with_blanks(1, "kernel-dumpable", fail_at);
+}
+
+/* All are wanted at once, more than a zygote is asked for at a time, and then it is gone. */
+static const char *lose_zygote(const char *no_fault, unsigned blanks)
+{
+    struct guest *guests = calloc(blanks, sizeof(*guests));
+    const char *wrong = NULL;
+    (void)no_fault;
+
+    await_blanks(blanks);
+    kill(outside(state_now().zygote_pid), SIGSTOP);
+    for (unsigned i = 0; i < blanks; i++)
+        invite(&guests[i]);
+    rest(20);
+    kill_zygote();
+    for (unsigned i = 0; i < blanks; i++) {
+        wait_until(&guests[i].opened, "a session");
+        wrong = guests[i].failed ? "a session failed" : wrong;
+        dismiss(&guests[i]);
+    }
+    free(guests);
+    return await_blanks(blanks) ? wrong : "ushers of a dead zygote remain";
+}
+
+static const char *lose_ushers(const char *no_fault, unsigned blanks)
+{
+    struct guest g;
+    (void)no_fault;
+
+    for (unsigned i = 0; i < 3; i++) {
+        await_blanks(blanks);
+        signal_ushers(SIGKILL);
+        rest((int)i * 10);
+        invite(&g);
+        wait_until(&g.opened, "a session");
+        dismiss(&g);
+        /* The first may have found its usher dying. */
+        if (i > 0 && g.failed)
+            return "a session failed";
+    }
+    return await_blanks(blanks) ? NULL : "the dead were not replaced";
+}
+
+static void test_blank_boxes_that_lose_their_ushers(void **unused)
+{
+    (void)unused;
+
+    with_blanks(ASKED_MAX + 4, "", lose_zygote);
+    with_blanks(2, "", lose_ushers);
 }
 
 /* The keeper's children that are a box's first process. */
@@ -718,6 +794,7 @@ int main(void)
         cmocka_unit_test(test_killed_zygote_is_replaced),
         cmocka_unit_test(test_zygotes_killed_in_the_act),
         cmocka_unit_test(test_steps_that_fail_in_a_blank_box),
+        cmocka_unit_test(test_blank_boxes_that_lose_their_ushers),
         cmocka_unit_test(test_boxes_that_lose_their_init),
         cmocka_unit_test(test_a_stuck_zygote_is_replaced),
         cmocka_unit_test(test_more_at_once_than_are_asked_for),

@@ -247,7 +247,7 @@ def _raise_oom_score():
 # ---- a session ----
 
 def renew():
-    """What no two sessions may share. It starts no threads: the process has still to enter its
+    """What no two sessions may share. It starts no threads: the process may have still to enter its
     box."""
     forks.stand_in()
     reseed.reseed()
