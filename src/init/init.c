@@ -270,6 +270,9 @@ static void watch_memory(void *ctx)
 {
     struct init *in = ctx;
 
+    /* A fork on its way in lets nobody look at it, and would count with all that it shares. */
+    if (!in->points.begun)
+        return;
     usage_sample(&in->usage, in->plan->pids, &in->points);
     if (in->plan->memory == LIMIT_NONE || in->usage.now <= in->plan->memory)
         return;

@@ -375,6 +375,7 @@ static void on_here(struct points *p, pid_t pid)
     bool first = !p->waking;
     struct err ignored;
 
+    p->begun = true;
     p->live = pid;
     if (first && p->branch) {
         p->adopted = true;

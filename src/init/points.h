@@ -37,6 +37,7 @@ struct points {
     int line;     /* to and from the kernel process */
     int last_pid; /* which number the next process gets; -1: this kernel does not let us say it */
     pid_t live;   /* the kernel process; 0: it has not said so yet */
+    bool begun;   /* the first has said that it is there; before, no user code has run */
     bool adopted; /* and is a child of ours */
     bool branch;  /* the first is: it comes from another box */
     struct point list[POINTS]; /* the oldest first */

@@ -101,8 +101,8 @@ static void remove_cgroup(struct state *s, struct box *b)
 void box_free_when_gone(struct state *s, struct box *b)
 {
     /* One with branches is what they lie in, even if its init is dead: then they are about to be. */
-    if (b->phase != BOX_ENDING || b->init_pid || b->kernel_pid || b->asked_zygote || b->maker_pid ||
-        b->branches > 0)
+    if (b->phase != BOX_ENDING || b->init_pid || b->kernel_pid || b->usher_pid || b->asked_zygote ||
+        b->maker_pid || b->branches > 0)
         return;
     remove_cgroup(s, b);
     s->slot_used[b->plan.slot] = false;
@@ -476,8 +476,8 @@ bool box_child_died(struct state *s, pid_t pid, int status)
             on_init_died(s, b);
             return true;
         }
-        if (b->maker_pid == pid) {
-            b->maker_pid = 0;
+        if (b->maker_pid == pid || b->usher_pid == pid) {
+            *(b->maker_pid == pid ? &b->maker_pid : &b->usher_pid) = 0;
             box_free_when_gone(s, b);
             return true;
         }

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -23,7 +24,7 @@
 
 #define NAMESPACES (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS)
 
-#define ASKED_MAX 8 /* forks asked of one zygote and not yet made */
+#define ASKED_MAX 8 /* answers that one zygote owes: of these, so many are asked for at a time */
 
 /* ---- set-up messages from the two halves ---- */
 
@@ -477,6 +478,7 @@ static struct box *take_answer(struct state *s, uint32_t id)
     b->asked_zygote = false;
     if (b->usher == USHER_WAITS)
         b->usher = USHER_GONE; /* whatever it was asked */
+    b->usher_pid = 0;
     zygote_owes(s, b->plan.environment, asked_count(s, b->plan.environment) > 0);
     return b;
 }
@@ -495,7 +497,7 @@ void box_answered(struct state *s, uint32_t id, pid_t pid)
     boxes_ask(s, environment);
 }
 
-void box_posted(struct state *s, uint32_t id)
+void box_posted(struct state *s, uint32_t id, pid_t usher)
 {
     struct box *b = take_answer(s, id);
 
@@ -503,10 +505,13 @@ void box_posted(struct state *s, uint32_t id)
         return;
     unsigned environment = b->plan.environment;
     b->usher = USHER_WAITS;
-    if (b->phase == BOX_MAKING)
-        b->phase = BOX_BLANK;
-    else /* it was ended meanwhile */
+    b->usher_pid = usher;
+    if (b->phase != BOX_MAKING) /* it was ended meanwhile */
         zygote_dismiss(s, b);
+    else if (b->kernel_setup.fd < 0) /* so was the usher */
+        box_end(s, b);
+    else
+        b->phase = BOX_BLANK;
     boxes_ask(s, environment);
 }
 
@@ -528,7 +533,11 @@ void box_refused(struct state *s, uint32_t id, const char *step, const char *why
     if (!b)
         return;
     unsigned environment = b->plan.environment;
-    box_fork_failed(s, b, step, why);
+    /* An usher that was dead before it could fork. */
+    if (b->phase == BOX_MAKING && b->usher == USHER_GONE && b->kernel_setup.fd < 0)
+        begin_again(s, b);
+    else
+        box_fork_failed(s, b, step, why);
     boxes_ask(s, environment);
 }
 
@@ -564,29 +573,31 @@ void boxes_forget_early(struct state *s)
     s->n_early = 0;
 }
 
-/* The ushers are gone with it. */
-static void end_blanks(struct state *s, unsigned environment)
+/* Its ushers are about to die, as our children; or it had reaped one, and could not say so any more. */
+static void lose_ushers(struct state *s, unsigned environment)
 {
     struct box *next;
 
     for (struct box *b = s->boxes; b; b = next) {
+        siginfo_t ignored;
         next = b->next;
-        if (b->plan.environment != environment)
+        if (b->plan.environment != environment || b->usher != USHER_WAITS)
             continue;
-        if (b->usher == USHER_WAITS)
-            b->usher = USHER_GONE;
+        b->usher = USHER_GONE;
+        if (waitid(P_PID, (id_t)b->usher_pid, &ignored, WEXITED | WNOHANG | WNOWAIT) < 0)
+            b->usher_pid = 0;
         if (b->phase == BOX_BLANK)
             box_end(s, b);
     }
 }
 
 /* With no reason the boxes in the making are made anew from the next zygote; those whose fork may
- * have happened are ended and their requests begin again. */
+ * have happened, or was to come from an usher, are ended and their requests begin again. */
 void boxes_zygote_lost(struct state *s, unsigned environment, const char *why)
 {
     struct box *next;
 
-    end_blanks(s, environment); /* before one of them is taken for a request */
+    lose_ushers(s, environment); /* before a blank box is taken for a request */
     for (struct box *b = s->boxes; b; b = next) {
         next = b->next;
         if (b->plan.environment != environment || b->parent)

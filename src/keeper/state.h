@@ -43,13 +43,13 @@ struct watch {
  * MAKING: init sets up the root while the zygote forks (or is still warming up); whichever is last
  * lets the kernel process go on. BLANK: init's half stands, and an usher (zygote/between.h) will be asked to fork
  * when a box is wanted. READY: it waits in the pool. OUT: an owner has it. ENDING: init was killed, and with it
- * the pid namespace; freed when init and the kernel process are reaped and the zygote has answered. While it
+ * the pid namespace; freed when init, usher and kernel process are reaped and the zygote has answered. While it
  * has branches, whose namespaces lie in its own, all but init is ended.
  */
 enum box_phase { BOX_MAKING, BOX_BLANK, BOX_READY, BOX_OUT, BOX_ENDING };
 
-/* Of a blank box (zygote/between.h). What it forked is born sealed, waits for no word of ours, and may speak before we
- * know its number. */
+/* Of a box that is blank, or was (zygote/between.h). What an usher forked is born sealed, waits for no word of ours, and
+ * may speak before we know its number. */
 enum usher { USHER_NONE, USHER_WAITS, USHER_GONE };
 
 /* The ends of a box's channels that live in it; ours until both halves have theirs. */
@@ -72,6 +72,7 @@ struct box {
     bool memory_short;          /* init said so: only where there is no cgroup */
     pid_t init_pid, kernel_pid; /* 0: not there */
     enum usher usher;
+    pid_t usher_pid; /* the zygote's child, and ours when that is dead; 0: not there */
     bool init_stands, kernel_stands;
     bool has_files;    /* init knows of some, before any user code has run in the box */
     bool asked_zygote; /* a fork is under way, or an usher comes or goes; the answer will come */
@@ -178,7 +179,7 @@ uint32_t box_setup_recv(struct state *s, struct box *b, struct watch *from, cons
 /* The zygote has forked for this box. */
 void box_answered(struct state *s, uint32_t id, pid_t pid);
 /* An usher is there now, or no longer. */
-void box_posted(struct state *s, uint32_t id);
+void box_posted(struct state *s, uint32_t id, pid_t usher);
 void box_dismissed(struct state *s, uint32_t id);
 /* It has not, because. */
 void box_refused(struct state *s, uint32_t id, const char *step, const char *why);
@@ -231,7 +232,7 @@ int64_t zygotes_next_ms(const struct state *s);
 bool zygote_can_fork(const struct state *s, unsigned environment);
 /* Ask for a fork into this box, or for its usher. */
 int zygote_ask(struct state *s, const struct box *b, struct err *e);
-/* Nobody will ask the usher of this box to fork: box_dismissed. */
+/* The usher of this box is to leave; the answer is box_dismissed. */
 void zygote_dismiss(struct state *s, struct box *b);
 bool zygote_died(struct state *s, pid_t pid, int status);
 

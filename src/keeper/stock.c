@@ -2,6 +2,8 @@
 #include "base/clock.h"
 #include "keeper/state.h"
 
+#define USHER_CPUS_MILLI 200
+
 static unsigned stock_count(const struct state *s, unsigned environment, enum box_phase phase)
 {
     unsigned n = 0;
@@ -9,6 +11,12 @@ static unsigned stock_count(const struct state *s, unsigned environment, enum bo
     for (const struct box *b = s->boxes; b; b = b->next)
         n += b->phase == phase && b->plan.environment == environment;
     return n;
+}
+
+/* An usher goes in, and forks, with the box's share of cores, and its zygote waits for that. */
+static bool usher_keeps_up(const struct state *s, const struct limits *l)
+{
+    return s->cgroups.version == 0 || l->cpus_milli >= USHER_CPUS_MILLI;
 }
 
 /* Can a box made for the standard limits serve this request? What a cgroup holds can be changed, what
@@ -19,8 +27,7 @@ static bool stock_fits(const struct state *s, const struct box *b, const struct 
         return false;
     if (b->phase == BOX_READY && b->limits.cpus_milli != l->cpus_milli)
         return false;
-    /* Its usher forks with the box's share of cores, and the zygote waits for that. */
-    if (b->phase == BOX_BLANK && b->limits.cpus_milli > l->cpus_milli)
+    if (b->phase == BOX_BLANK && !usher_keeps_up(s, l))
         return false;
     return s->cgroups.version != 0 || (b->limits.memory == l->memory && b->limits.pids == l->pids);
 }
@@ -52,7 +59,8 @@ static void stock_refill_one(struct state *s, unsigned environment)
 {
     const struct limits *l = &s->options->limits;
     bool ready_short = stock_count(s, environment, BOX_READY) < s->options->pool;
-    bool blank_short = stock_count(s, environment, BOX_BLANK) < s->options->blanks;
+    bool blank_short =
+        stock_count(s, environment, BOX_BLANK) < s->options->blanks && usher_keeps_up(s, l);
 
     if (!zygote_can_fork(s, environment) || stock_count(s, environment, BOX_MAKING) > 0 ||
         !(ready_short || blank_short))

@@ -180,9 +180,11 @@ static void on_control(struct state *s, void *ctx)
         box_answered(s, id, (pid_t)fields_get_u32(&f));
         break;
     }
-    case ZYGOTE_POSTED:
-        box_posted(s, fields_get_u32(&f));
+    case ZYGOTE_POSTED: {
+        uint32_t id = fields_get_u32(&f);
+        box_posted(s, id, (pid_t)fields_get_u32(&f));
         break;
+    }
     case ZYGOTE_DISMISSED:
         box_dismissed(s, fields_get_u32(&f));
         break;

@@ -131,13 +131,18 @@ static struct post *post_free(void)
 {
     for (struct post *p = posts; p; p = p->next)
         if (__atomic_load_n(&p->at, __ATOMIC_ACQUIRE) == GONE) {
-            waitpid(p->usher, NULL, WNOHANG);
+            if (p->usher > 0)
+                waitpid(p->usher, NULL, WNOHANG);
             return p;
         }
     char *memory = mmap(NULL, GUARD_SIZE + STACK_SIZE, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED || mprotect(memory, GUARD_SIZE, PROT_NONE) < 0)
+    if (memory == MAP_FAILED)
         return NULL;
+    if (mprotect(memory, GUARD_SIZE, PROT_NONE) < 0) {
+        munmap(memory, GUARD_SIZE + STACK_SIZE);
+        return NULL;
+    }
     struct post *p = (struct post *)(memory + GUARD_SIZE + STACK_SIZE) - 1;
     p->next = posts;
     posts = p;
@@ -162,10 +167,12 @@ static bool change(struct post *p, int from, int to)
     return was;
 }
 
-/* Whenever it becomes somebody else the kernel forgets it. */
-static bool end_with_zygote(const struct post *p)
+/* Whenever it becomes somebody else the kernel forgets both: that it ends with the zygote, and (on some hosts) that
+ * nobody may look at their memory. */
+static bool be_bound(const struct post *p)
 {
-    return raw_call(SYS_prctl, (void *)PR_SET_PDEATHSIG, SIGKILL, 0, 0) == 0 &&
+    return raw_call(SYS_prctl, (void *)PR_SET_DUMPABLE, 0, 0, 0) == 0 &&
+           raw_call(SYS_prctl, (void *)PR_SET_PDEATHSIG, SIGKILL, 0, 0) == 0 &&
            raw_call(SYS_getppid, NULL, 0, 0, 0) == p->zygote; /* else it was too late */
 }
 
@@ -174,10 +181,10 @@ static int usher(void *post)
 {
     struct post *p = post;
 
-    if (!end_with_zygote(p))
+    if (!be_bound(p))
         _exit(1);
     await_change(p, BEGINS);
-    p->sealed = p->seal(p->ctx) && end_with_zygote(p);
+    p->sealed = p->seal(p->ctx) && be_bound(p);
     if (!p->sealed)
         _exit(1);
     change(p, GOES_IN, WAITS);
@@ -203,8 +210,8 @@ static __attribute__((noinline)) _Noreturn void clone_usher(struct post *p)
     _exit(0);
 }
 
-__attribute__((noinline)) int between_post(uint32_t box, int cgroup_fd, bool (*seal)(void *ctx),
-                                           void *ctx)
+__attribute__((noinline)) pid_t between_post(uint32_t box, int cgroup_fd, bool (*seal)(void *ctx),
+                                             void *ctx)
 {
     struct clone_args args = shortly(cgroup_fd);
     struct post *p = post_free();
@@ -216,6 +223,7 @@ __attribute__((noinline)) int between_post(uint32_t box, int cgroup_fd, bool (*s
     p->seal = seal;
     p->ctx = ctx;
     p->sealed = false;
+    errno = ESRCH;
     note_made(-1);
     /* Through a go-between, as every fork: it is born in the box's cgroup. */
     long between = raw_call(SYS_clone3, &args, sizeof(args), 0, 0);
@@ -227,7 +235,7 @@ __attribute__((noinline)) int between_post(uint32_t box, int cgroup_fd, bool (*s
     if (change(p, BEGINS, GOES_IN))
         await_change(p, GOES_IN);
     if (p->sealed)
-        return 0;
+        return p->usher;
     reap(p->usher);
     errno = ESRCH;
     return -1;

@@ -18,13 +18,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* With every signal blocked: a handler must not run in a go-between, on our stack. -1 with errno. */
+/* The first three with every signal blocked: a handler must not run in a go-between, on our stack. -1 with errno. */
 
 /* 0 in the new process; its pid in the zygote. A cgroup_fd of -1: born in ours. */
 pid_t between_fork(int pid_namespace, int cgroup_fd);
-
-/* An usher that has gone in by `seal`, and waits. -1, ESRCH: it could not go in, and is gone. */
-int between_post(uint32_t box, int cgroup_fd, bool (*seal)(void *ctx), void *ctx);
+/* The pid of an usher that has gone in by `seal`, and waits. ESRCH: it could not go in, and is gone. */
+pid_t between_post(uint32_t box, int cgroup_fd, bool (*seal)(void *ctx), void *ctx);
 /* As between_fork, from the usher of this box, which is gone then. ESRCH: it has none. */
 pid_t between_fork_posted(uint32_t box);
 /* Let the usher of this box be gone. */

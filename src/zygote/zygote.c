@@ -96,22 +96,13 @@ static void tell_warm(const char *versions)
     tell(ZYGOTE_CONTROL_FD, &b);
 }
 
-static void tell_made(uint32_t box, pid_t pid)
-{
-    cleanup_buf struct buf b = {0};
-
-    msg_begin(&b, ZYGOTE_MADE);
-    fields_put_u32(&b, box);
-    fields_put_u32(&b, (uint32_t)pid);
-    tell(ZYGOTE_CONTROL_FD, &b);
-}
-
-static void tell_of_usher(uint32_t box, uint32_t what)
+static void tell_of(uint32_t what, uint32_t box, pid_t pid)
 {
     cleanup_buf struct buf b = {0};
 
     msg_begin(&b, what);
     fields_put_u32(&b, box);
+    fields_put_u32(&b, (uint32_t)pid);
     tell(ZYGOTE_CONTROL_FD, &b);
 }
 
@@ -232,8 +223,8 @@ static void begin_inside(const struct box_plan *plan, PyObject *prepare)
 {
     struct way_in w = {.kernel = {.plan = plan, .setup_fd = BOX_SETUP_FD}};
 
-    renew(prepare);
     begin(&w);
+    renew(prepare);
 }
 
 /* ---- what the keeper asks for ---- */
@@ -251,16 +242,16 @@ static void post_usher(uint32_t box, const struct box_plan *plan)
     w.namespaces[BOX_NS_NET] = in.fds[in.n_fds - 1];
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
-    int posted = between_post(box, born_in(plan), seal, &w);
-    if (posted < 0 && !w.e.text[0]) {
+    pid_t usher = between_post(box, born_in(plan), seal, &w);
+    if (usher < 0 && !w.e.text[0]) {
         w.failed = "box-fork";
         err_set(&w.e, errno, "cannot post an usher");
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
-    if (posted < 0)
+    if (usher < 0)
         tell_failed(box, w.failed, w.e.text);
     else
-        tell_of_usher(box, ZYGOTE_POSTED);
+        tell_of(ZYGOTE_POSTED, box, usher);
 }
 
 /* 1 in a new box's process; 0 in the zygote. */
@@ -279,7 +270,7 @@ static int fork_box(uint32_t box, const struct box_plan *plan, PyObject *prepare
         return 1;
     }
     if (pid > 0) {
-        tell_made(box, pid);
+        tell_of(ZYGOTE_MADE, box, pid);
         return 0;
     }
     if (errno == EDEADLK)
@@ -307,7 +298,7 @@ static int obey(struct box_plan *ret_plan, PyObject *prepare)
         post_usher(box, ret_plan);
     if (in.type == ZYGOTE_DISMISS) {
         between_dismiss(box);
-        tell_of_usher(box, ZYGOTE_DISMISSED);
+        tell_of(ZYGOTE_DISMISSED, box, 0);
     }
     bool can_fork = in.type == ZYGOTE_FILL || (in.type == ZYGOTE_MAKE && in.n_fds >= fds);
     return can_fork ? fork_box(box, ret_plan, prepare) : 0;

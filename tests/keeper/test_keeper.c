@@ -262,12 +262,12 @@ static unsigned ushers(void)
     return signal_ushers(0);
 }
 
-static void kill_zygote(void)
+static void signal_zygote(int signal)
 {
     pid_t pid = outside(state_now().zygote_pid);
 
     assert_true(pid > 0);
-    kill(pid, SIGKILL);
+    kill(pid, signal);
 }
 
 static int close_house(void **unused)
@@ -397,7 +397,7 @@ static void test_killed_zygote_is_replaced(void **unused)
     invite(&old);
     welcome(&old);
     answer(&old, "x = 41");
-    kill_zygote();
+    signal_zygote(SIGKILL);
     for (unsigned i = 0; i < 3; i++)
         invite(&young[i]);
     for (unsigned i = 0; i < 3; i++) {
@@ -429,7 +429,7 @@ static void test_zygotes_killed_in_the_act(void **unused)
         for (unsigned i = 0; i < AT_ONCE; i++)
             invite(&guests[i]);
         usleep(round * 1500);
-        kill_zygote();
+        signal_zygote(SIGKILL);
         for (unsigned i = 0; i < AT_ONCE; i++) {
             welcome(&guests[i]);
             assert_string_equal(answer(&guests[i], "1+1"), "2");
@@ -520,12 +520,13 @@ static const char *lose_zygote(const char *no_fault, unsigned blanks)
     const char *wrong = NULL;
     (void)no_fault;
 
-    await_blanks(blanks);
-    kill(outside(state_now().zygote_pid), SIGSTOP);
+    if (!await_blanks(blanks))
+        return "the stock is not full";
+    signal_zygote(SIGSTOP);
     for (unsigned i = 0; i < blanks; i++)
         invite(&guests[i]);
     rest(20);
-    kill_zygote();
+    signal_zygote(SIGKILL);
     for (unsigned i = 0; i < blanks; i++) {
         wait_until(&guests[i].opened, "a session");
         wrong = guests[i].failed ? "a session failed" : wrong;
@@ -547,8 +548,7 @@ static const char *lose_ushers(const char *no_fault, unsigned blanks)
         invite(&g);
         wait_until(&g.opened, "a session");
         dismiss(&g);
-        /* The first may have found its usher dying. */
-        if (i > 0 && g.failed)
+        if (g.failed)
             return "a session failed";
     }
     return await_blanks(blanks) ? NULL : "the dead were not replaced";
@@ -622,7 +622,7 @@ static void test_a_stuck_zygote_is_replaced(void **unused)
     if (getenv("SLOW"))
         return; /* what is stuck and what is slow would take long to tell apart */
     settle();
-    kill(outside(state_now().zygote_pid), SIGSTOP);
+    signal_zygote(SIGSTOP);
     for (unsigned i = 0; i < AT_ONCE; i++)
         invite(&guests[i]);
     for (unsigned i = 0; i < AT_ONCE; i++) {
