@@ -14,10 +14,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "keeper/keeper.h"
-#include "session/session.h"
+#include "guests.h"
 
-#define PATIENCE_MS 240000 /* an emulated machine is slow */
 #define STUCK_MS 5000
 #define ENVIRONMENTS 2
 #define POOL 2   /* ready boxes of each */
@@ -25,110 +23,6 @@
 #define MANY 1000
 #define AT_ONCE 6
 #define CROWD 60
-#define ASKED_MAX 8 /* as in keeper/making.c */
-
-struct guest {
-    struct session *session;
-    bool opened, done, ended, failed;
-    char answer[1024]; /* the text of the last result, or of what went wrong */
-};
-
-static struct keeper keeper;
-static struct vessel *vessel;
-static struct limits limits;
-
-/* ---- guests ---- */
-
-static void on_opened(void *ctx, struct session *s, const struct err *e)
-{
-    struct guest *g = ctx;
-
-    g->session = s;
-    g->opened = true;
-    g->failed = e != NULL;
-    if (e)
-        snprintf(g->answer, sizeof(g->answer), "%s", e->text);
-}
-
-static void on_done(void *ctx, struct session *s, struct cell *c)
-{
-    struct guest *g = ctx;
-    (void)s;
-
-    snprintf(g->answer, sizeof(g->answer), "%s %s", cell_status_name(c->status),
-             c->error.value ? c->error.value : "");
-    for (unsigned i = 0; i < c->n_outputs; i++)
-        for (unsigned j = 0; j < c->outputs[i].n_parts; j++)
-            if (strcmp(c->outputs[i].parts[j].type, "text/plain") == 0 ||
-                strcmp(c->outputs[i].parts[j].type, VARIABLES_TYPE) == 0)
-                snprintf(g->answer, sizeof(g->answer), "%s", c->outputs[i].parts[j].data);
-    g->done = true;
-    cell_free(c);
-}
-
-static void on_ended(void *ctx, struct session *s)
-{
-    (void)s;
-    ((struct guest *)ctx)->ended = true;
-}
-
-static const struct session_events events = {
-    .opened = on_opened, .done = on_done, .ended = on_ended};
-
-static void wait_until(const bool *flag, const char *what)
-{
-    struct err e = {0};
-
-    int r = vessel_wait(vessel, flag, PATIENCE_MS, &e);
-    if (r < 0)
-        fail_msg("%s: %s", what, e.text);
-    if (r == 0)
-        fail_msg("%s: nothing came in time", what);
-}
-
-static void rest(int ms)
-{
-    const bool never = false;
-    struct err e = {0};
-
-    if (vessel_wait(vessel, &never, ms, &e) < 0)
-        fail_msg("the keeper is gone: %s", e.text);
-}
-
-static void invite_to(struct guest *g, uint32_t environment)
-{
-    *g = (struct guest){0};
-    g->session = session_open(vessel, environment, &limits, &events, g);
-    assert_non_null(g->session);
-}
-
-static void invite(struct guest *g)
-{
-    invite_to(g, 0);
-}
-
-static void welcome(struct guest *g)
-{
-    wait_until(&g->opened, "a session");
-    if (g->failed)
-        fail_msg("a session did not open: %s", g->answer);
-}
-
-static void ask(struct guest *g, const char *code)
-{
-    struct err e = {0};
-
-    g->done = false;
-    if (session_run(g->session, code, strlen(code), 0, &e) < 0)
-        fail_msg("%s: %s", code, e.text);
-}
-
-static const char *answer(struct guest *g, const char *code)
-{
-    ask(g, code);
-    wait_until(&g->done, code);
-    return g->answer;
-}
 
 static const char *variables(struct guest *g, uint64_t timeout_ms)
 {
@@ -140,25 +34,6 @@ static const char *variables(struct guest *g, uint64_t timeout_ms)
     wait_until(&g->done, "the variables");
     return g->answer;
 }
-
-static void dismiss(struct guest *g)
-{
-    session_close(g->session);
-}
-
-/* ---- the keeper's state ---- */
-
-static struct vessel_state state_now(void)
-{
-    struct vessel_state st;
-    struct err e = {0};
-
-    if (vessel_state(vessel, &st, &e) < 0)
-        fail_msg("vessel_state: %s", e.text);
-    return st;
-}
-
-static unsigned ushers(void);
 
 /* Until nothing but the full stock is there. */
 static void settle(void)
@@ -196,86 +71,6 @@ static int keepers_descriptors(void)
 
     snprintf(path, sizeof(path), "/proc/%d/fd", (int)keeper.pid);
     return count(path);
-}
-
-/* What /proc tells of one: its parent, and its number with the keeper. */
-struct process {
-    pid_t parent, inner;
-    bool boxed; /* it has a number in a box too */
-};
-
-static struct process process_of(pid_t pid)
-{
-    struct process p = {0};
-    char path[64], line[256];
-
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    FILE *f = fopen(path, "re");
-    while (f && fgets(line, sizeof(line), f)) {
-        int in_box;
-        sscanf(line, "PPid: %d", &p.parent);
-        p.boxed = sscanf(line, "NSpid: %*d %d %d", &p.inner, &in_box) == 2 || p.boxed;
-    }
-    if (f)
-        fclose(f);
-    return p;
-}
-
-/* The host's number of the process that has this number with the keeper. */
-static pid_t outside(pid_t inner)
-{
-    DIR *d = opendir("/proc");
-    pid_t found = 0;
-
-    for (struct dirent *entry; d && (entry = readdir(d));) {
-        pid_t pid = atoi(entry->d_name);
-        struct process p = pid > 0 ? process_of(pid) : (struct process){0};
-        if (p.inner == inner && p.parent == keeper.pid)
-            found = pid;
-    }
-    closedir(d);
-    return found;
-}
-
-/* Children of zygotes, who are the keeper's: in no box's pid namespace. */
-static unsigned signal_ushers(int signal)
-{
-    DIR *d = opendir("/proc");
-    unsigned n = 0;
-
-    for (struct dirent *entry; d && (entry = readdir(d));) {
-        pid_t pid = atoi(entry->d_name);
-        struct process p = pid > 0 ? process_of(pid) : (struct process){0};
-        if (p.inner > 0 && !p.boxed && p.parent > 0 && p.parent != keeper.pid &&
-            process_of(p.parent).parent == keeper.pid) {
-            n++;
-            if (signal)
-                kill(pid, signal);
-        }
-    }
-    closedir(d);
-    return n;
-}
-
-static unsigned ushers(void)
-{
-    return signal_ushers(0);
-}
-
-static void signal_zygote(int signal)
-{
-    pid_t pid = outside(state_now().zygote_pid);
-
-    assert_true(pid > 0);
-    kill(pid, signal);
-}
-
-static int close_house(void **unused)
-{
-    (void)unused;
-    vessel_free(vessel);
-    keeper_stop(&keeper);
-    return 0;
 }
 
 /* ---- tests ---- */
@@ -439,148 +234,14 @@ static void test_zygotes_killed_in_the_act(void **unused)
     settle();
 }
 
-/* Until another keeper, below, has so many blank boxes, and an usher in each; false: it does not come to that. */
-static bool await_blanks(unsigned n)
-{
-    int64_t until = clock_now_ms() + PATIENCE_MS;
-
-    while (state_now().blank != n || ushers() != n) {
-        if (clock_now_ms() > until)
-            return false;
-        rest(1);
-    }
-    return true;
-}
-
-/* With another keeper, which has no stock but blank boxes. What `check` returns is what went wrong. */
-static void with_blanks(unsigned blanks, const char *fault,
-                        const char *(*check)(const char *fault, unsigned blanks))
-{
-    static char python[] = "/usr/bin/python3", plain[] = "plain", none[] = "";
-    static const struct environment environment = {
-        .name = plain, .python = python, .preload = none};
-    struct keeper_options o = {
-        .environments = &environment, .n_environments = 1, .blanks = blanks, .limits = limits};
-    struct keeper usual = keeper;
-    struct vessel *usual_vessel = vessel;
-    struct err e = {0};
-
-    setenv("RETORT_FAULT", fault, 1);
-    if (keeper_start(&o, &keeper, &e) < 0 || !(vessel = vessel_new(keeper.fd, &e)))
-        fail_msg("the keeper: %s", e.text);
-    unsetenv("RETORT_FAULT");
-    const char *wrong = check(fault, blanks);
-    close_house(NULL);
-    keeper = usual;
-    vessel = usual_vessel;
-    if (wrong)
-        fail_msg("%s %s", fault, wrong);
-}
-
-/* Three sessions, one after the other. */
-static const char *fail_at(const char *step, unsigned blanks)
-{
-    const char *wrong = NULL;
-    struct guest g;
-
-    for (unsigned i = 0; i < 3 && !wrong; i++) {
-        await_blanks(blanks);
-        invite(&g);
-        wait_until(&g.opened, step);
-        wrong = g.failed && strstr(g.answer, step) ? NULL : "is not what fails";
-        dismiss(&g);
-    }
-    return await_blanks(blanks) ? wrong : "leaves ushers behind";
-}
-
-/* No blank box comes to stand. */
-static const char *fail_before(const char *step, unsigned blanks)
-{
-    (void)blanks;
-    return fail_at(step, 0);
-}
-
-/* What seals a kernel process seals an usher; the fork's own steps come after. */
-static void test_steps_that_fail_in_a_blank_box(void **unused)
-{
-    (void)unused;
-
-    with_blanks(1, "box-attach-kernel", fail_before);
-    with_blanks(1, "kernel-join", fail_before);
-    with_blanks(1, "kernel-capabilities", fail_before);
-    with_blanks(1, "kernel-filter", fail_before);
-    with_blanks(1, "kernel-process-group", fail_at);
-    with_blanks(1, "kernel-dumpable", fail_at);
-}
-
-/* All are wanted at once, more than a zygote is asked for at a time, and then it is gone. */
-static const char *lose_zygote(const char *no_fault, unsigned blanks)
-{
-    struct guest *guests = calloc(blanks, sizeof(*guests));
-    const char *wrong = NULL;
-    (void)no_fault;
-
-    if (!await_blanks(blanks))
-        return "the stock is not full";
-    signal_zygote(SIGSTOP);
-    for (unsigned i = 0; i < blanks; i++)
-        invite(&guests[i]);
-    rest(20);
-    signal_zygote(SIGKILL);
-    for (unsigned i = 0; i < blanks; i++) {
-        wait_until(&guests[i].opened, "a session");
-        wrong = guests[i].failed ? "a session failed" : wrong;
-        dismiss(&guests[i]);
-    }
-    free(guests);
-    return await_blanks(blanks) ? wrong : "ushers of a dead zygote remain";
-}
-
-static const char *lose_ushers(const char *no_fault, unsigned blanks)
-{
-    struct guest g;
-    (void)no_fault;
-
-    for (unsigned i = 0; i < 3; i++) {
-        await_blanks(blanks);
-        signal_ushers(SIGKILL);
-        rest((int)i * 10);
-        invite(&g);
-        wait_until(&g.opened, "a session");
-        dismiss(&g);
-        if (g.failed)
-            return "a session failed";
-    }
-    return await_blanks(blanks) ? NULL : "the dead were not replaced";
-}
-
-static void test_blank_boxes_that_lose_their_ushers(void **unused)
-{
-    (void)unused;
-
-    with_blanks(ASKED_MAX + 4, "", lose_zygote);
-    with_blanks(2, "", lose_ushers);
-}
-
-/* The keeper's children that are a box's first process. */
 static void kill_inits(void)
 {
+    struct process p;
     DIR *d = opendir("/proc");
 
-    for (struct dirent *entry; d && (entry = readdir(d));) {
-        char path[300], line[256], name[32] = "";
-        pid_t pid = atoi(entry->d_name);
-        int parent = 0;
-        snprintf(path, sizeof(path), "/proc/%.20s/status", entry->d_name);
-        FILE *f = pid > 0 ? fopen(path, "re") : NULL;
-        while (f && fgets(line, sizeof(line), f))
-            if (sscanf(line, "Name: %31s", name) != 1)
-                sscanf(line, "PPid: %d", &parent);
-        if (f)
-            fclose(f);
-        if (parent == keeper.pid && strcmp(name, "init") == 0)
+    for (pid_t pid; (pid = next_process(d, &p)) > 0;)
+        if (p.parent == keeper.pid && strcmp(p.name, "init") == 0)
             kill(pid, SIGKILL);
-    }
     closedir(d);
 }
 
@@ -771,13 +432,11 @@ static int open_house(void **unused)
                                .pool = POOL,
                                .patience_ms = getenv("SLOW") ? 0 : STUCK_MS,
                                .blanks = BLANKS};
-    struct err e = {0};
     (void)unused;
 
     limits_default(&limits);
     o.limits = limits;
-    if (keeper_start(&o, &keeper, &e) < 0 || !(vessel = vessel_new(keeper.fd, &e)))
-        fail_msg("the keeper: %s", e.text);
+    guests_open(&o);
     return 0;
 }
 
@@ -793,12 +452,10 @@ int main(void)
         cmocka_unit_test(test_what_a_cell_started_goes_with_its_interpreter),
         cmocka_unit_test(test_killed_zygote_is_replaced),
         cmocka_unit_test(test_zygotes_killed_in_the_act),
-        cmocka_unit_test(test_steps_that_fail_in_a_blank_box),
-        cmocka_unit_test(test_blank_boxes_that_lose_their_ushers),
         cmocka_unit_test(test_boxes_that_lose_their_init),
         cmocka_unit_test(test_a_stuck_zygote_is_replaced),
         cmocka_unit_test(test_more_at_once_than_are_asked_for),
         cmocka_unit_test(test_thousands_leave_nothing),
     };
-    return cmocka_run_group_tests(tests, open_house, close_house);
+    return cmocka_run_group_tests(tests, open_house, guests_close);
 }
