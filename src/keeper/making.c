@@ -435,7 +435,7 @@ struct box *box_new(struct state *s, uint32_t environment, const struct limits *
 /* ---- forks ---- */
 
 /* `b` may be gone afterwards. */
-static void box_fork_failed(struct state *s, struct box *b, const char *step, const char *why)
+static void box_fork_failed(struct state *s, struct box *b, const char *why)
 {
     struct err e;
 
@@ -443,7 +443,7 @@ static void box_fork_failed(struct state *s, struct box *b, const char *step, co
     if (b->phase == BOX_ENDING)
         box_free_when_gone(s, b);
     else
-        box_fail_step(s, b, step, &e);
+        box_fail_step(s, b, "box-fork", &e);
 }
 
 static void take_fork(struct state *s, struct box *b, pid_t pid)
@@ -454,14 +454,14 @@ static void take_fork(struct state *s, struct box *b, pid_t pid)
             if (b->phase == BOX_MAKING && box_setup_speaks(&b->kernel_setup) &&
                 box_setup_recv(s, b, &b->kernel_setup, "the kernel process") == 0)
                 return; /* it has said why */
-            box_fork_failed(s, b, "box-fork", "the kernel process died at once");
+            box_fork_failed(s, b, "the kernel process died at once");
             return;
         }
     b->kernel_pid = pid;
     if (b->phase != BOX_MAKING)
         return; /* it was ended meanwhile; pid 1's death takes this one along */
     if (b->kernel_setup.fd < 0 && !b->kernel_stands)
-        box_fork_failed(s, b, "box-fork", "the kernel process died at once");
+        box_fork_failed(s, b, "the kernel process died at once");
     else if (b->usher == USHER_GONE)
         use_when_made(s, b);
     else
@@ -491,7 +491,7 @@ void box_answered(struct state *s, uint32_t id, pid_t pid)
         return;
     unsigned environment = b->plan.environment;
     if (pid <= 0)
-        box_fork_failed(s, b, "box-fork", "no process was made");
+        box_fork_failed(s, b, "no process was made");
     else
         take_fork(s, b, pid);
     boxes_ask(s, environment);
@@ -526,7 +526,7 @@ void box_dismissed(struct state *s, uint32_t id)
     boxes_ask(s, environment);
 }
 
-void box_refused(struct state *s, uint32_t id, const char *step, const char *why)
+void box_refused(struct state *s, uint32_t id, const char *why)
 {
     struct box *b = take_answer(s, id);
 
@@ -537,7 +537,7 @@ void box_refused(struct state *s, uint32_t id, const char *step, const char *why
     if (b->phase == BOX_MAKING && b->usher == USHER_GONE && b->kernel_setup.fd < 0)
         begin_again(s, b);
     else
-        box_fork_failed(s, b, step, why);
+        box_fork_failed(s, b, why);
     boxes_ask(s, environment);
 }
 

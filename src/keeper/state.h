@@ -182,7 +182,7 @@ void box_answered(struct state *s, uint32_t id, pid_t pid);
 void box_posted(struct state *s, uint32_t id, pid_t usher);
 void box_dismissed(struct state *s, uint32_t id);
 /* It has not, because. */
-void box_refused(struct state *s, uint32_t id, const char *step, const char *why);
+void box_refused(struct state *s, uint32_t id, const char *why);
 /* Ask for the forks that boxes are waiting for. */
 void boxes_ask(struct state *s, unsigned environment);
 /* Every fork that was asked of a zygote of this environment will not come. */

@@ -156,7 +156,7 @@ static unsigned index_of(const struct state *s, const struct zygote *z)
 static void on_control(struct state *s, void *ctx)
 {
     struct zygote *z = ctx;
-    char step[64], why[512];
+    char why[512];
     struct fields f;
     struct err e;
 
@@ -190,9 +190,8 @@ static void on_control(struct state *s, void *ctx)
         break;
     case ZYGOTE_FAILED: {
         uint32_t id = fields_get_u32(&f);
-        fields_get_text(&f, step, sizeof(step));
         fields_get_text(&f, why, sizeof(why));
-        box_refused(s, id, step, why);
+        box_refused(s, id, why);
         break;
     }
     }

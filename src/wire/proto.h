@@ -148,7 +148,7 @@ enum zygote_msg {
 
     ZYGOTE_WARM = 16,      /* text versions: imports are done, forks may be asked for */
     ZYGOTE_MADE = 17,      /* u32 box, u32 pid; an usher that was there is gone */
-    ZYGOTE_FAILED = 18,    /* u32 box, text step, text why; the same */
+    ZYGOTE_FAILED = 18,    /* u32 box, text why; the same */
     ZYGOTE_POSTED = 19,    /* u32 box, u32 pid: its usher waits there */
     ZYGOTE_DISMISSED = 20, /* u32 box, u32 0: it is gone */
 };

@@ -106,13 +106,12 @@ static void tell_of(uint32_t what, uint32_t box, pid_t pid)
     tell(ZYGOTE_CONTROL_FD, &b);
 }
 
-static void tell_failed(uint32_t box, const char *step, const char *why)
+static void tell_failed(uint32_t box, const char *why)
 {
     cleanup_buf struct buf b = {0};
 
     msg_begin(&b, ZYGOTE_FAILED);
     fields_put_u32(&b, box);
-    fields_put_text(&b, step);
     fields_put_text(&b, why);
     tell(ZYGOTE_CONTROL_FD, &b);
 }
@@ -235,7 +234,7 @@ static void post_usher(uint32_t box, const struct box_plan *plan)
     struct way_in w;
 
     if (!only_one_thread()) {
-        tell_failed(box, "box-fork", HAS_THREADS);
+        tell_failed(box, HAS_THREADS);
         return;
     }
     find_way(&w, plan, in.n_fds - 1);
@@ -243,13 +242,11 @@ static void post_usher(uint32_t box, const struct box_plan *plan)
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
     pid_t usher = between_post(box, born_in(plan), seal, &w);
-    if (usher < 0 && !w.e.text[0]) {
-        w.failed = "box-fork";
+    if (usher < 0 && !w.e.text[0])
         err_set(&w.e, errno, "cannot post an usher");
-    }
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (usher < 0)
-        tell_failed(box, w.failed, w.e.text);
+        tell_failed(box, w.e.text);
     else
         tell_of(ZYGOTE_POSTED, box, usher);
 }
@@ -279,7 +276,7 @@ static int fork_box(uint32_t box, const struct box_plan *plan, PyObject *prepare
         err_set(&e, errno, "cannot fork");
     if (posted)
         between_dismiss(box); /* where it has not even been asked */
-    tell_failed(box, "box-fork", e.text);
+    tell_failed(box, e.text);
     return 0;
 }
 
