@@ -163,7 +163,7 @@ static bool is_zygote(pid_t wanted)
     return found;
 }
 
-unsigned signal_ushers(int signal)
+static unsigned find_ushers(int signal, pid_t *ret_last)
 {
     struct process p;
     unsigned n = 0;
@@ -172,15 +172,32 @@ unsigned signal_ushers(int signal)
     for (pid_t pid; (pid = next_process(d, &p)) > 0;)
         if (p.inner > 0 && !p.boxed && p.parent != keeper.pid && is_zygote(p.parent)) {
             n++;
+            *ret_last = pid;
             kill(pid, signal); /* 0: nothing */
         }
     closedir(d);
     return n;
 }
 
+void signal_ushers(int signal)
+{
+    pid_t ignored;
+    find_ushers(signal, &ignored);
+}
+
 unsigned ushers(void)
 {
-    return signal_ushers(0);
+    pid_t ignored;
+    return find_ushers(0, &ignored);
+}
+
+pid_t one_usher(void)
+{
+    pid_t last = 0;
+
+    find_ushers(0, &last);
+    assert_true(last > 0);
+    return last;
 }
 
 void signal_zygote(int signal)

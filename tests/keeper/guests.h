@@ -42,7 +42,8 @@ struct process {
 };
 /* 0: there are no more. */
 pid_t next_process(DIR *d, struct process *ret);
-/* Children of zygotes, who are the keeper's: in no box's pid namespace. How many there are. */
-unsigned signal_ushers(int signal);
+/* Children of zygotes, who are the keeper's: in no box's pid namespace. */
 unsigned ushers(void);
+pid_t one_usher(void);
+void signal_ushers(int signal);
 void signal_zygote(int signal);

@@ -1,4 +1,5 @@
 /* Blank boxes, and those that wait in them: what fails there, and who is lost. Runs as root and as an ordinary user. */
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -6,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -132,11 +134,46 @@ static void test_blank_boxes_that_lose_their_ushers(void **unused)
     with_blanks(2, "", lose_ushers);
 }
 
+/* The zygote is stopped while it waits for an usher that forks: nobody has the box before it has reaped that one. */
+static const char *stop_zygote(const char *no_fault, unsigned blanks)
+{
+    const char *wrong = NULL;
+    struct guest g;
+    (void)no_fault;
+
+    for (unsigned i = 0; i < 72 && !wrong; i++) {
+        if (!await_blanks(blanks))
+            return "the stock is not full";
+        pid_t usher = one_usher();
+        invite(&g);
+        usleep(i % 24 * 50);
+        signal_zygote(SIGSTOP);
+        for (unsigned ms = 0; ms < 30 && !g.opened; ms++)
+            rest(1);
+        if (g.opened && (kill(usher, 0) == 0 || errno == EPERM))
+            wrong = "a session opened beside its usher";
+        signal_zygote(SIGCONT);
+        wait_until(&g.opened, "a session");
+        dismiss(&g);
+    }
+    return wrong;
+}
+
+static void test_no_session_beside_an_usher(void **unused)
+{
+    (void)unused;
+
+    if (getenv("SLOW"))
+        return; /* its moments are those of a machine that is not emulated */
+    with_blanks(1, "", stop_zygote);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps_that_fail_in_a_blank_box),
         cmocka_unit_test(test_blank_boxes_that_lose_their_ushers),
+        cmocka_unit_test(test_no_session_beside_an_usher),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
